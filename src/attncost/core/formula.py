@@ -1,0 +1,178 @@
+"""How a formula is written: `4·n²·d` for people, `4 n^{2} d` for LaTeX, `O(n²·d)` for its order.
+
+A formula is what a count becomes when it is given symbols: a whole number or a SymPy expression.
+"""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final
+
+from attncost.core.counts import Count, symbol
+
+if TYPE_CHECKING:
+    from sympy import Expr
+
+# Factors stand as the papers write them: batch and heads, then lengths, then features.
+_FIRST: Final = "bghnmwrde"
+_RAISED: Final = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
+
+
+def text(formula: Count) -> str:
+    """Write a formula in one line of Unicode.
+
+    >>> from attncost.core.counts import symbol
+    >>> n, d = symbol("n"), symbol("d")
+    >>> text(4 * d * n**2 + 8 * d**2 * n), text(4096), text(n * (n + 1) / 2)
+    ('4·n²·d + 8·n·d²', '4,096', '½·n·(n + 1)')
+    """
+    import sympy  # noqa: PLC0415 -- costs half a second, and numbers never need it
+
+    return _written(sympy.sympify(formula), _plain_atom, "·")
+
+
+def latex(formula: Count) -> str:
+    r"""Write a formula for LaTeX's mathematics mode.
+
+    >>> from attncost.core.counts import symbol
+    >>> print(latex(2 * symbol("d") * symbol("n") ** 2))
+    2 \, n^{2} \, d
+    """
+    import sympy  # noqa: PLC0415 -- see above
+
+    return _written(sympy.sympify(formula), _latex_atom, r" \, ")
+
+
+def for_long(formula: Count) -> Count:
+    """Return what a formula becomes once `n` is past every length at which it bends.
+
+    A window of 256 keys is a triangle up to n = 256 and a band from there on: maxima and minima
+    give way to the branch that remains.
+
+    >>> from attncost.core.counts import larger, symbol
+    >>> text(for_long(larger(0, symbol("n") - 256)))
+    'n - 256'
+    """
+    import sympy  # noqa: PLC0415 -- see above
+
+    expression = sympy.sympify(formula)
+    expression = expression.replace(sympy.Max, lambda *a: _remaining(sympy.Max, a, 1))
+    expression = expression.replace(sympy.Min, lambda *a: _remaining(sympy.Min, a, -1))
+    return sympy.sympify(formula) if expression == formula else sympy.expand(expression)
+
+
+def order(formula: Count) -> Count:
+    """Return what a formula grows like when its sizes do: its leading terms without factors.
+
+    A size given as a number counts as a constant, so a window of 256 keys is linear in n. A term
+    is dropped if another has at least its power of every symbol.
+
+    >>> from attncost.core.counts import symbol
+    >>> n, d = symbol("n"), symbol("d")
+    >>> text(order(2 * d * n * (n + 1) + 8 * n * d**2))
+    'n²·d + n·d²'
+    """
+    import sympy  # noqa: PLC0415 -- see above
+
+    smooth = sympy.sympify(for_long(formula)).replace(sympy.ceiling, lambda a: a)
+    terms = {
+        term.as_independent(*term.free_symbols)[1] if term.free_symbols else sympy.Integer(1)
+        for term in sympy.Add.make_args(sympy.expand(smooth))
+    }
+    return sympy.Add(*(a for a in terms if not any(a != b and _within(a, b) for b in terms)))
+
+
+def _n() -> "Expr":
+    return symbol("n")
+
+
+def _remaining(kind: Any, arguments: tuple[Any, ...], sign: int) -> "Expr":  # noqa: ANN401
+    """Return the argument of a maximum (sign 1) or minimum (-1) that wins as n grows."""
+    import sympy  # noqa: PLC0415 -- see above
+
+    best, *others = arguments
+    for argument in others:
+        lead = sign * sympy.Poly(argument - best, _n()).LC()
+        if not (lead.is_positive or lead.is_negative):  # they differ by what is not known
+            return kind(*arguments)
+        best = argument if lead.is_positive else best
+    return best
+
+
+def _within(a: "Expr", b: "Expr") -> bool:
+    powers, bounds = a.as_powers_dict(), b.as_powers_dict()
+    return all(power <= bounds[base] for base, power in powers.items() if base != 1)
+
+
+def _written(expression: Any, atom: Callable[[Any, str], str], times: str) -> str:  # noqa: ANN401
+    def write(part: Any) -> str:  # noqa: ANN401 -- SymPy is untyped
+        if part.is_Add:
+            return _sum([write(term) for term in sorted(part.args, key=_descending)])
+        if part.is_Mul:
+            return _product(part, write, times)
+        return atom(part, times)
+
+    return write(expression)
+
+
+def _sum(terms: list[str]) -> str:
+    first, *rest = terms
+    signed = [f" - {term[1:]}" if term[0] == "-" else f" + {term}" for term in rest]
+    return first + "".join(signed)
+
+
+def _product(product: Any, write: Callable[[Any], str], times: str) -> str:  # noqa: ANN401
+    coefficient, rest = product.as_coeff_Mul()
+    latex_mode = times != "·"
+    factors = [
+        f"({write(factor)})" if factor.is_Add else write(factor)
+        for factor in sorted(rest.args if rest.is_Mul else [rest], key=_conventional)
+    ]
+    sign = "-" if coefficient < 0 else ""
+    if abs(coefficient) != 1:
+        factors.insert(0, _coefficient(abs(coefficient), latex_mode))
+    return sign + times.join(factors)
+
+
+def _coefficient(value: Any, latex_mode: bool) -> str:  # noqa: ANN401 -- SymPy is untyped
+    if value.is_Integer:
+        return _whole(int(value), latex_mode)
+    if latex_mode:
+        return rf"\frac{{{value.p}}}{{{value.q}}}"
+    return "½" if (value.p, value.q) == (1, 2) else f"({value.p}/{value.q})"
+
+
+def _plain_atom(part: Any, times: str) -> str:  # noqa: ANN401 -- SymPy is untyped
+    if part.is_Integer:
+        return _whole(int(part), False)
+    if part.is_Pow and part.exp.is_Integer:
+        base = _written(part.base, _plain_atom, times)
+        return (f"({base})" if part.base.is_Add else base) + _raised(part.exp)
+    if part.is_Function or part.func.__name__ in ("Max", "Min"):
+        inside = ", ".join(_written(argument, _plain_atom, times) for argument in part.args)
+        return f"{part.func.__name__.lower()}({inside})"
+    return str(part)
+
+
+def _latex_atom(part: Any, _: str) -> str:  # noqa: ANN401 -- SymPy is untyped
+    import sympy  # noqa: PLC0415 -- see above
+
+    return _whole(int(part), True) if part.is_Integer else str(sympy.latex(part))
+
+
+def _whole(value: int, latex_mode: bool) -> str:
+    return f"{value:,}".replace(",", "{,}" if latex_mode else ",")
+
+
+def _raised(exponent: Any) -> str:  # noqa: ANN401 -- SymPy is untyped
+    return str(exponent).translate(_RAISED)
+
+
+def _conventional(factor: Any) -> tuple[int, str]:  # noqa: ANN401 -- SymPy is untyped
+    name = str(factor.base if factor.is_Pow else factor)
+    return (_FIRST.find(name) if name in _FIRST else len(_FIRST), name)
+
+
+def _descending(term: Any) -> tuple[int, str]:  # noqa: ANN401 -- SymPy is untyped
+    import sympy  # noqa: PLC0415 -- see above
+
+    degree = int(sympy.degree(term, _n())) if term.is_polynomial(_n()) else 0
+    return (-degree, str(term))

@@ -1,0 +1,1 @@
+"""Our small SVG writer: charts that stand on their own, without script or request."""

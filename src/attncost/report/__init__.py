@@ -1,0 +1,1 @@
+"""Documents: what was found, gathered once and rendered one way a file."""

@@ -1,0 +1,185 @@
+"""The document of a derivation: steps, totals, where terms change places, memory of weights."""
+
+from collections.abc import Iterable
+from typing import Any, Final
+
+from attncost.core.formula import text as formula_text
+from attncost.core.units import show
+from attncost.cost.block import Block, core_cost
+from attncost.cost.derivation import Derivation
+from attncost.patterns.full import Full
+from attncost.patterns.interface import Pattern
+from attncost.report.document import Column, Document, Section, Table
+
+_SCHEMA: Final = "attncost.derive/1"
+_FLOAT32: Final = 4
+
+
+def one_derived(derivation: Derivation, *, name: str, command: str) -> Document:
+    """Return the steps of one pattern or mechanism, and what follows from them."""
+    return Document(
+        schema=_SCHEMA,
+        title=f"Self-attention, {name}: what one layer costs, forward, one sequence",
+        subtitle=_sizes(derivation.block, derivation.length)
+        + "; a multiply-add is 2 FLOPs; exact counts",
+        command=command,
+        sections=(
+            Section(title="Step by step", blocks=(_steps(derivation, command),)),
+            Section(title="What follows", text=tuple(_sentences(derivation))),
+        ),
+        facts={"layers": [_layer(name, derivation)]},
+    )
+
+
+def all_derived(derivations: dict[str, Derivation], *, command: str) -> Document:
+    """Return the totals of several patterns and mechanisms side by side."""
+    first = next(iter(derivations.values()))
+    columns = (
+        Column("name"),
+        Column("grows like"),
+        Column("FLOPs", "exact"),
+        Column("attention", "percent"),
+        Column("wins from n =", "tokens"),
+    )
+    rows = tuple(
+        (
+            name,
+            f"O({formula_text(one.order)})",
+            one.cost.useful,
+            one.core / one.cost.useful,
+            one.cheaper_than_full_from,
+        )
+        for name, one in derivations.items()
+    )
+    table = Table(title="Every attention side by side", columns=columns, rows=rows, command=command)
+    return Document(
+        schema=_SCHEMA,
+        title="Self-attention: what one layer costs, forward, one sequence",
+        subtitle=_sizes(first.block, first.length) + "; a multiply-add is 2 FLOPs; exact counts",
+        command=command,
+        sections=(
+            Section(
+                title="Side by side",
+                text=(
+                    "The whole layer, projections included. It wins where it takes fewer FLOPs "
+                    f"than full attention; lengths up to {first.looked_up_to:,} were compared. "
+                    "`attncost derive NAME` shows the steps.",
+                ),
+                blocks=(table,),
+            ),
+        ),
+        facts={"layers": [_layer(name, one) for name, one in derivations.items()]},
+    )
+
+
+def _sizes(block: Block, length: int) -> str:
+    return f"d = d_model = {block.d_model}, h = {block.heads} heads, n = {length:,} tokens"
+
+
+def _steps(derivation: Derivation, command: str) -> Table:
+    total = derivation.cost.useful
+    rows: list[tuple[Any, ...]] = [
+        (
+            step.name,
+            f"O({formula_text(step.order)})",
+            step.long,
+            step.count if step.matrix else None,
+            step.count / total if step.matrix else None,
+        )
+        for step in derivation.steps
+    ]
+    rows.append(("total", f"O({formula_text(derivation.order)})", derivation.long, total, 1.0))
+    bends = derivation.bends
+    apart = (
+        f"Outside matrix products: {derivation.cost.elementwise:,} elementwise operations, "
+        "counted apart."
+    )
+    return Table(
+        title="Cost of each step",
+        columns=(
+            Column("step"),
+            Column("grows like"),
+            Column("count for long n" if bends else "exact count", "formula"),
+            Column("FLOPs", "exact"),
+            Column("share", "percent"),
+        ),
+        rows=tuple(rows),
+        note=apart,
+        command=command,
+    )
+
+
+def _sentences(one: Derivation) -> Iterable[str]:
+    block, n = one.block, one.length
+    d, h = block.d_model, block.heads
+    yield (
+        f"Heads do not change the total: each of the {h} has d/h = {block.head_dim} features, and "
+        "h · n² · d/h = n² · d. Only the elementwise operations of the softmax grow with them."
+    )
+    yield _dominates("the projections", one.outgrows_projections, one.looked_up_to)
+    yield _dominates(
+        "a whole block around it (projections and a feed-forward of 4·d: 12·d² weights)",
+        one.outgrows_block,
+        one.looked_up_to,
+    )
+    yield from _against_full(one)
+    if isinstance(one.attention, Pattern):
+        yield (
+            f"Weights kept as n x n take {n * n:,} pairs a head, "
+            f"{show(_FLOAT32 * n * n, 'bytes')} in float32, so "
+            f"{show(_FLOAT32 * h * n * n, 'bytes')} for {h} heads; q, k and v together 3·n·d = "
+            f"{3 * n * d:,} numbers, {show(_FLOAT32 * 3 * n * d, 'bytes')}."
+        )
+
+
+def _dominates(rest: str, length: int | None, limit: int) -> str:
+    if length is None:
+        return f"Attention itself never costs as much as {rest}, up to n = {limit:,}."
+    return f"Attention itself costs as much as {rest} from n = {length:,}."
+
+
+def _against_full(one: Derivation) -> Iterable[str]:
+    if isinstance(one.attention, Full):
+        return
+    full = core_cost(Full(), one.block, length=one.length).useful
+    yield (
+        f"It takes {show(one.core / full, 'percent')} of the FLOPs of full attention at "
+        f"n = {one.length:,}; {_wins(one)}."
+    )
+
+
+def _wins(one: Derivation) -> str:
+    if one.cheaper_than_full_from is None:
+        return f"it is not cheaper at any length up to {one.looked_up_to:,}"
+    return f"it is cheaper from n = {one.cheaper_than_full_from:,}"
+
+
+def _layer(name: str, one: Derivation) -> dict[str, Any]:
+    steps = [
+        {
+            "step": step.name,
+            "flops": step.count if step.matrix else 0,
+            "elementwise": 0 if step.matrix else step.count,
+            "formula": formula_text(step.formula),
+            "formula_for_long_n": formula_text(step.long),
+            "order": formula_text(step.order),
+        }
+        for step in one.steps
+    ]
+    return {
+        "name": name,
+        "d_model": one.block.d_model,
+        "heads": one.block.heads,
+        "length": one.length,
+        "steps": steps,
+        "flops": one.cost.useful,
+        "dense": one.cost.dense,
+        "elementwise": one.cost.elementwise,
+        "formula": formula_text(one.total),
+        "outgrows_projections_from": one.outgrows_projections,
+        "outgrows_rest_of_block_from": one.outgrows_block,
+        "cheaper_than_full_from": one.cheaper_than_full_from,
+        "looked_up_to": one.looked_up_to,
+        "weights_bytes_per_head_float32": _FLOAT32 * one.length**2,
+        "qkv_numbers": 3 * one.length * one.block.d_model,
+    }
