@@ -28,7 +28,7 @@ class Series:
     """Points that belong together.
 
     Attributes:
-        name: What the legend calls it.
+        name: What the legend calls it; empty for a series that only accompanies its group.
         points: In the order of x.
         style: A line for a formula, markers with intervals for measurements.
         group: Series of one group share a colour, as a law and its measurements do; if left out,
@@ -80,7 +80,7 @@ class Chart:
         description: The same for who cannot see it.
         x: The horizontal axis.
         y: The vertical axis.
-        series: At least one, at most `MOST_SERIES`.
+        series: At least one with a name, at most `MOST_SERIES` of them.
         marks: Vertical lines.
     """
 
@@ -92,8 +92,13 @@ class Chart:
     marks: tuple[Mark, ...] = ()
 
     def __post_init__(self) -> None:
-        if not 1 <= len(self.series) <= MOST_SERIES:
-            raise ShapeError(f"a chart holds 1 to {MOST_SERIES} series, got {len(self.series)}.")
+        named = [series for series in self.series if series.name]
+        if not 1 <= len(named) <= MOST_SERIES:
+            raise ShapeError(f"a chart holds 1 to {MOST_SERIES} series, got {len(named)}.")
+        groups = {series.group for series in named}
+        for series in self.series:
+            if not series.name and series.group not in groups:
+                raise ShapeError(f"a series without a name needs a group, got {series.group!r}.")
         for series in self.series:
             _check(f"series {series.name!r}", self.x, _xs(series))
             _check(f"series {series.name!r}", self.y, _ys(series))

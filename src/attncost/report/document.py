@@ -98,6 +98,15 @@ class Section:
 
 
 @final
+@dataclass(frozen=True, slots=True)
+class Chapter:
+    """A section, and what of it belongs on the first page."""
+
+    findings: tuple[Finding, ...]
+    section: Section
+
+
+@final
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Document:
     """Everything that one command found.
