@@ -1,0 +1,93 @@
+"""A sweep on the command line: progress on a terminal, and nothing lost at Ctrl-C."""
+
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from time import monotonic
+from typing import TYPE_CHECKING, Any, Final
+
+import typer
+
+if TYPE_CHECKING:
+    from attncost.measure.clock import Clock
+    from attncost.measure.store import Sample
+    from attncost.measure.subject import Subject
+    from attncost.measure.sweep import Plan, Progress
+
+_REDRAW_SECONDS: Final = 0.2
+
+
+def swept(
+    subjects: "Sequence[Subject]", plan: "Plan", clock: "Clock", path: Path, *, command: str
+) -> "tuple[dict[str, Any], list[Sample]] | None":
+    """Run a sweep into a new folder, and return its environment and samples.
+
+    A budget that ended it early is among `environment["notes"]`. Returns None if it was
+    interrupted; what was measured is kept.
+    """
+    from attncost.measure.environment import environment  # noqa: PLC0415 -- keep --help light
+    from attncost.measure.store import Run, read  # noqa: PLC0415 -- see above
+    from attncost.measure.sweep import sweep  # noqa: PLC0415 -- see above
+
+    # Ask every formula, so that what cannot run is refused before anything is written.
+    for subject in subjects:
+        for length in plan.lengths:
+            subject.predict(length)
+    run = Run.create(path, environment(clock, command=command))
+    kept = 0
+
+    def record(row: Mapping[str, Any]) -> None:
+        nonlocal kept
+        run.append(row)
+        kept += row["kind"] == "sample" and not row["warmup"]
+
+    try:
+        with _bar() as progress:
+            outcome = sweep(subjects, plan, clock=clock, record=record, progress=progress)
+    except KeyboardInterrupt:
+        typer.echo(f"attncost: interrupted; {kept} samples are kept in {path}.", err=True)
+        return None
+    facts, samples = read(path)
+    if outcome.spent:
+        facts["notes"] = [
+            *facts["notes"],
+            f"{outcome.rounds} of {plan.rounds} rounds: the budget of {plan.budget:g} s was spent; "
+            "--budget allows more.",
+        ]
+    return facts, samples
+
+
+def fresh_run() -> Path:
+    """Return the name of a run that starts now."""
+    from datetime import datetime  # noqa: PLC0415 -- see above
+
+    return Path(f"attncost-run-{datetime.now():%Y%m%d-%H%M%S}")
+
+
+@contextmanager
+def _bar() -> "Iterator[Callable[[Progress], None]]":
+    """Show progress on a terminal, and nothing anywhere else."""
+    if not sys.stderr.isatty():
+        yield lambda _: None
+        return
+    from rich.console import Console  # noqa: PLC0415 -- see above
+    from rich.progress import BarColumn, TextColumn, TimeRemainingColumn  # noqa: PLC0415
+    from rich.progress import Progress as Bar  # noqa: PLC0415 -- see above
+
+    columns = (TextColumn("{task.description}"), BarColumn(12), TimeRemainingColumn())
+    # A thread that redraws would be charged to the CPU time of this process: draw between cells.
+    with Bar(*columns, console=Console(stderr=True), auto_refresh=False, transient=True) as bar:
+        task, drawn = bar.add_task("", total=None), 0.0
+
+        def show(progress: "Progress") -> None:
+            nonlocal drawn
+            if monotonic() - drawn < _REDRAW_SECONDS:
+                return
+            bar.update(
+                task, description=progress.doing, completed=progress.done, total=progress.total
+            )
+            bar.refresh()
+            drawn = monotonic()
+
+        yield show

@@ -1,0 +1,138 @@
+"""`attncost fit`: the law of a run or of a published table, and the verdict on it."""
+
+import json
+from dataclasses import asdict, replace
+from pathlib import Path
+from textwrap import fill
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from attncost.measure.law import Law, Margins
+
+_WIDTH = 80
+
+
+def fit(
+    source: Annotated[
+        Path, typer.Argument(help="a run's folder, or a CSV with the header length,milliseconds")
+    ],
+    d_model: Annotated[
+        int | None, typer.Option(help="features of a token in the layer that a CSV timed")
+    ] = None,
+    tolerance: Annotated[float, typer.Option(help="relative error that is forgiven")] = 0.05,
+    subject: Annotated[
+        str | None, typer.Option(help="one subject of a run; all of them, if left out")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="print JSON")] = False,
+) -> None:
+    """Fit the law of time and judge it, for instance: attncost fit timings.csv --d-model 512.
+
+    T(n) = c0 + c1 linear(n) + c2 core(n), where linear and core are FLOPs by formula. The verdict
+    is a finding: the exit status is 0 whatever it is.
+    """
+    from attncost.measure.law import Margins  # noqa: PLC0415 -- keep --help light
+
+    margins = Margins(tolerance=tolerance)
+    if source.is_dir() or source.suffix == ".jsonl":
+        _left_out(
+            d_model, f"{source} is a run, whose samples carry their FLOPs: leave --d-model out."
+        )
+        environment, laws = _run(source, subject=subject, margins=margins)
+    else:
+        _left_out(subject, f"{source} is a table of one subject: leave --subject out.")
+        environment, laws = {}, {source.name: _table(source, d_model=d_model, margins=margins)}
+    if as_json:
+        found = [{"subject": name, **asdict(law)} for name, law in laws.items()]
+        facts = {"source": str(source), "environment": environment, "laws": found}
+        typer.echo(json.dumps({"schema": "attncost.fit/1", **facts}, indent=2, allow_nan=False))
+    else:
+        notes = [fill(f"Note: {note}", _WIDTH) for note in environment.get("notes", ())]
+        typer.echo("\n\n".join([*(_text(name, law) for name, law in laws.items()), *notes]))
+
+
+def _left_out(option: object, reason: str) -> None:
+    from attncost.core.errors import ShapeError  # noqa: PLC0415 -- see above
+
+    if option is not None:
+        raise ShapeError(reason)
+
+
+def _table(path: Path, *, d_model: int | None, margins: "Margins") -> "Law":
+    from attncost.core.errors import ShapeError  # noqa: PLC0415 -- see above
+    from attncost.measure.fit import fit_law  # noqa: PLC0415 -- see above
+    from attncost.measure.published import LAYER, layer, read_table  # noqa: PLC0415 -- see above
+
+    table = read_table(path)
+    if d_model is None:
+        raise ShapeError(f"{path} needs the features of a token, such as --d-model 512.")
+    return fit_law(
+        table.seconds,
+        predicted=layer(d_model),
+        formula=LAYER,
+        margins=replace(margins, rounding=table.rounding),
+    )
+
+
+def _run(
+    path: Path, *, subject: str | None, margins: "Margins"
+) -> "tuple[dict[str, Any], dict[str, Law]]":
+    from attncost.core.errors import UnknownName  # noqa: PLC0415 -- see above
+    from attncost.measure.laws import laws_of  # noqa: PLC0415 -- see above
+    from attncost.measure.store import read  # noqa: PLC0415 -- see above
+
+    environment, samples = read(path if path.is_dir() else path.parent)
+    known = {sample.subject for sample in samples}
+    if subject is not None and subject not in known:
+        raise UnknownName("subject of the run", subject, known)
+    chosen = [sample for sample in samples if subject in (None, sample.subject)]
+    return environment, laws_of(chosen, margins=margins)
+
+
+def _text(name: str, law: "Law") -> str:
+    from attncost.measure.sentences import because, sentences  # noqa: PLC0415 -- see above
+    from attncost.measure.verdict import rule  # noqa: PLC0415 -- see above
+
+    verdict, *rest = sentences(law)
+    return "\n".join(
+        [
+            fill(f"{name}: {verdict}", _WIDTH),
+            *(fill(f"- {line}", _WIDTH, subsequent_indent="  ") for line in because(law)),
+            "",
+            *(fill(line, _WIDTH) for line in rest),
+            "",
+            *_rows(law),
+            "",
+            fill(rule(law.margins), _WIDTH),
+        ]
+    )
+
+
+def _rows(law: "Law") -> list[str]:
+    """Return the table: every length, and the exponent from the length above it."""
+    from attncost.core.units import show  # noqa: PLC0415 -- see above
+
+    lines = [
+        f"{'':>7} {'':>9} {'':^21} {'':>9} {'':>7}  {'exponent':>9}",
+        f"{'length':>7} {'time':>9} {'interval':^21} {'law':>9} {'error':>7}  "
+        f"{'time':>9} {'formula':>7}",
+    ]
+    for point, step in zip(law.points, (None, *law.exponents), strict=True):
+        value, low, high = (
+            show(x or 0.0, "seconds")
+            for x in (point.seconds.value, point.seconds.low, point.seconds.high)
+        )
+        line = (
+            f"{point.length:>7,} {value:>9} {f'{low} - {high}':^21} "
+            f"{show(point.fitted, 'seconds'):>9} {100 * point.error:>+6.1f}%"
+        )
+        if step:
+            line += f"  {step.measured.value or 0.0:>9.2f} {step.theory:>7.2f}"
+        lines.append(line)
+    measured = law.overall.measured
+    lines.append(
+        f"all lengths: time n^{measured.value:.2f} [{measured.low:.2f}, {measured.high:.2f}], "
+        f"formula n^{law.overall.theory:.2f}"
+    )
+    return lines

@@ -1,0 +1,95 @@
+"""`attncost measure`: time and memory of a layer or a model over the length."""
+
+import shlex
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+from attncost.cli._exit import INTERRUPTED
+from attncost.cli._lists import names, numbers
+from attncost.cli._sweep import fresh_run, swept
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from attncost.measure.sweep import Plan
+
+_LAYER: Final = "layer:d_model=512,heads=8"
+
+
+def measure(
+    model: Annotated[str, typer.Argument(help="a layer, a folder or demo")] = _LAYER,
+    lengths: Annotated[
+        str | None, typer.Option(help="tokens, such as 64,128,256; the model's own, if left out")
+    ] = None,
+    attention: Annotated[
+        str | None,
+        typer.Option(help="naive, patterns, such as naive,window:width=64; all, if left out"),
+    ] = None,
+    qkv: Annotated[
+        str | None, typer.Option(help="separate, fused; what the model has, if left out")
+    ] = None,
+    rounds: Annotated[int, typer.Option(help="samples of each length")] = 7,
+    budget: Annotated[float, typer.Option(help="seconds after which no round begins")] = 120,
+    seed: Annotated[int, typer.Option(help="of the order of samples")] = 0,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="a new folder for the samples")
+    ] = None,
+    device: Annotated[str, typer.Option(help="cpu or cuda")] = "cpu",
+    as_json: Annotated[bool, typer.Option("--json", help="print JSON")] = False,
+) -> int:
+    """Measure a sweep, for instance: attncost measure --attention naive,full --lengths 64,512."""
+    from attncost.measure.clock import clock_for  # noqa: PLC0415 -- keep --help light
+    from attncost.measure.summary import measured  # noqa: PLC0415 -- see above
+    from attncost.measure.sweep import Plan  # noqa: PLC0415 -- see above
+    from attncost.measure.target import target  # noqa: PLC0415 -- see above
+    from attncost.report.measured import run_document  # noqa: PLC0415 -- see above
+    from attncost.report.plain import dumped  # noqa: PLC0415 -- see above
+    from attncost.report.text import text  # noqa: PLC0415 -- see above
+
+    clock, chosen = clock_for(device), target(model)
+    with _default_device(device):
+        subjects = chosen.subjects(names(attention), names(qkv))
+        wanted = chosen.lengths if lengths is None else numbers(lengths)
+        plan = Plan(lengths=wanted, rounds=rounds, seed=seed, budget=budget)
+        command = _command(model, plan, attention=attention, qkv=qkv, device=device)
+        path = output or fresh_run()
+        found = swept(subjects, plan, clock, path, command=command)
+    if found is None:
+        return INTERRUPTED
+    facts, samples = found
+    notes = facts["notes"]
+    document = run_document(measured(samples), run=str(path), environment=facts, notes=notes)
+    typer.echo(dumped(document) if as_json else text(document))
+    return 0
+
+
+@contextmanager
+def _default_device(device: str) -> "Iterator[None]":
+    """Put what is created on a device; on a CPU, where it is anyway, no operation is slowed."""
+    if device == "cpu":
+        yield
+        return
+    import torch  # noqa: PLC0415 -- see above
+
+    with torch.device(device):
+        yield
+
+
+def _command(
+    model: str, plan: "Plan", *, attention: str | None, qkv: str | None, device: str
+) -> str:
+    """Return what repeats this run, whatever the defaults will be."""
+    wishes = {
+        "lengths": ",".join(map(str, plan.lengths)),
+        "attention": attention,
+        "qkv": qkv,
+        "rounds": plan.rounds,
+        "budget": plan.budget,
+        "seed": plan.seed,
+        "device": device,
+    }
+    given = [part for k, v in wishes.items() if v is not None for part in (f"--{k}", str(v))]
+    return shlex.join(["attncost", "measure", model, *given])

@@ -1,0 +1,161 @@
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tests.measure.laws import full, samples
+
+from attncost.cli import main
+
+EXAMPLE = str(Path(__file__).parents[2] / "examples" / "data" / "article_timings.csv")
+
+
+@pytest.fixture
+def run(tmp_path):
+    """A run of two subjects, one of them too slow in its attention."""
+    environment = {"schema": "attncost.samples/1", "kind": "environment", "clock": "made up"}
+    rows = [environment]
+    for subject, core_rate in (("good", 5e10), ("slow", 1e9)):
+        for n, values in samples(noise=1e-3, core_rate=core_rate).items():
+            rows += [_sample(subject, n, value) for value in values]
+            rows.append(_sample(subject, n, 100 * values[0], warmup=True))
+    (tmp_path / "samples.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    return tmp_path
+
+
+def _sample(subject, length, seconds, **changes):
+    flops = {"linear_flops": full(length).linear, "core_flops": full(length).core}
+    return {
+        "kind": "sample",
+        "subject": subject,
+        "labels": {},
+        "length": length,
+        "batch": 1,
+        "dtype": "float32",
+        "round": 0,
+        "warmup": False,
+        "repeats": 1,
+        "seconds": seconds,
+        "wall_seconds": seconds,
+        "peak_bytes": 0,
+        **flops,
+        **changes,
+    }
+
+
+def test_a_table_is_judged_in_80_columns_with_the_verdict_first(capsys):
+    assert main(["fit", EXAMPLE, "--d-model", "512"]) == 0
+    printed = capsys.readouterr().out
+    words = " ".join(printed.split())
+    assert words.startswith("article_timings.csv: Inconsistent with 4nd² + 2n²d:")
+    assert "the time grows 152.6 x, the formula 30.1 x" in words
+    assert "10.5 tokens, the formula says 1,024" in words
+    assert max(len(line) for line in printed.splitlines()) <= 80
+    assert "1,024 76.3 ms" in words
+
+
+def test_json_names_its_schema_and_keeps_the_numbers(capsys):
+    assert main(["fit", EXAMPLE, "--d-model", "512", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["schema"] == "attncost.fit/1"
+    (law,) = found["laws"]
+    assert law["verdict"]["word"] == "inconsistent"
+    assert law["crossover"]["high"] == pytest.approx(10.5, abs=0.05)
+
+
+def test_a_wide_tolerance_forgives_more(capsys):
+    assert main(["fit", EXAMPLE, "--d-model", "512", "--tolerance", "0.4", "--json"]) == 0
+    (law,) = json.loads(capsys.readouterr().out)["laws"]
+    assert law["verdict"]["word"] != "inconsistent"
+
+
+@pytest.mark.parametrize("name", ["", "samples.jsonl"])
+def test_a_run_has_a_law_for_each_subject_and_warmup_does_not_count(name, run, capsys):
+    assert main(["fit", str(run / name), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["environment"]["clock"] == "made up"
+    assert {law["subject"]: law["verdict"]["word"] for law in found["laws"]} == {
+        "good": "consistent",
+        "slow": "inconsistent",
+    }
+    assert {law["repeats"] for law in found["laws"]} == {9}
+
+
+def test_one_subject_of_a_run_can_be_chosen(run, capsys):
+    assert main(["fit", str(run), "--subject", "slow"]) == 0
+    printed = capsys.readouterr().out
+    assert printed.startswith("slow: Inconsistent with its FLOPs")
+    assert "good" not in printed
+    assert max(len(line) for line in printed.splitlines()) <= 80
+
+
+def test_a_line_that_was_cut_off_is_told_and_left_out(run, capsys):
+    with (run / "samples.jsonl").open("a") as file:
+        file.write('{"kind": "sam')
+    assert main(["fit", str(run), "--subject", "good"]) == 0
+    assert "Note: line 142 of samples.jsonl was cut off" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        (["--subject", "god"], "did you mean 'good'?"),
+        (["--d-model", "512"], "leave --d-model out"),
+        (["--tolerance", "5"], "between 0 and 1"),
+    ],
+)
+def test_a_mistaken_request_of_a_run_is_answered_in_one_line(options, reason, run, capsys):
+    _refused(["fit", str(run), *options], reason, capsys)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        ([EXAMPLE], "such as --d-model 512"),
+        ([EXAMPLE, "--d-model", "0"], "d_model must be at least 1"),
+        ([EXAMPLE, "--d-model", "512", "--subject", "x"], "leave --subject out"),
+        (["nowhere.csv", "--d-model", "512"], "nowhere.csv cannot be read"),
+        (["nowhere.jsonl"], "samples.jsonl"),
+        ([str(Path(__file__).parent)], "samples.jsonl"),
+        ([], "Missing argument 'source'"),
+    ],
+)
+def test_a_mistaken_request_is_answered_in_one_line(arguments, reason, capsys):
+    _refused(["fit", *arguments], reason, capsys)
+
+
+@pytest.mark.parametrize(
+    ("row", "reason"),
+    [
+        (_sample("good", 64, 1e-3, batch=2), "good: one law is of one batch size"),
+        (_sample("good", 64, 1e-3, core_flops=1), "length 64 has more than one count of FLOPs"),
+        (_sample("new", 64, 1e-3), "new: a law needs 2 lengths or more"),
+    ],
+)
+def test_samples_that_do_not_belong_together_are_refused(row, reason, run, capsys):
+    with (run / "samples.jsonl").open("a") as file:
+        file.write(f"{json.dumps(row)}\n")
+    _refused(["fit", str(run)], reason, capsys)
+
+
+def test_a_run_of_nothing_but_warmup_is_refused(run, capsys):
+    environment = (run / "samples.jsonl").read_text().splitlines()[0]
+    (run / "samples.jsonl").write_text(f"{environment}\n")
+    _refused(["fit", str(run)], "got none", capsys)
+
+
+def test_a_table_needs_no_torch():
+    code = (
+        "import sys; from attncost.cli import main; "
+        f"assert main(['fit', {EXAMPLE!r}, '--d-model', '512']) == 0; "
+        "assert not {'torch', 'sympy'} & sys.modules.keys()"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
+
+
+def _refused(arguments, reason, capsys):
+    assert main(arguments) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("attncost: ")
+    assert reason in line

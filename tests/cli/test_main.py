@@ -1,0 +1,51 @@
+"""What all commands share: names, exit status, one line for a mistake."""
+
+import subprocess
+import sys
+
+import pytest
+
+from attncost.cli import main
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (["deriv"], "no command is called 'deriv'; did you mean 'derive'?"),
+        (["dmo"], "no model, folder or preset is called 'dmo'; did you mean 'demo'?"),
+        (["no/such/folder"], "no model, folder or preset is called 'no/such/folder'"),
+        (["layer:d_model=x"], "d_model of layer must be a whole number"),
+    ],
+)
+def test_a_name_of_nothing_is_answered_in_one_line(arguments, reason, capsys):
+    assert main(arguments) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("attncost: ")
+    assert reason in line
+
+
+@pytest.mark.parametrize("command", ["derive", "fit", "measure", "report"])
+def test_every_command_is_listed_and_shows_an_example(command, capsys):
+    assert main(["--help"]) == 0
+    assert command in capsys.readouterr().out
+    assert main([command, "--help"]) == 0
+    assert f"attncost {command}" in " ".join(capsys.readouterr().out.split())
+
+
+def test_no_argument_shows_the_help():
+    finished = subprocess.run(
+        [sys.executable, "-c", "from attncost.cli import main; raise SystemExit(main([]))"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert "Usage" in finished.stdout + finished.stderr
+
+
+def test_ctrl_c_ends_any_command_with_one_line(monkeypatch, capsys):
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("attncost.cost.derivation.derive", interrupted)
+    assert main(["derive", "full"]) == 130
+    assert "Traceback" not in capsys.readouterr().err

@@ -1,0 +1,92 @@
+import json
+
+import pytest
+
+from attncost.cli import main
+
+LAYER = "layer:d_model=16,heads=2"
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    """Two rounds of the smallest layer, measured once for all tests."""
+    path = tmp_path_factory.mktemp("runs") / "run"
+    arguments = ["measure", LAYER, "--lengths", "8,16,32,64", "--qkv", "fused", "--rounds", "6"]
+    assert main([*arguments, "-o", str(path)]) == 0
+    return path
+
+
+def test_ten_lines_and_a_page(run, tmp_path, capsys):
+    page = tmp_path / "page.html"
+    assert main([LAYER, "--run", str(run), "-o", str(page)]) == 0
+    printed = capsys.readouterr().out.splitlines()
+    assert len(printed) == 10
+    assert printed[-1] == f"The page: {page}"
+    assert all(len(line) <= 80 for line in printed[:-1])
+    assert "<svg" in page.read_text()
+
+
+def test_json_carries_what_the_page_says(run, tmp_path, capsys):
+    page = tmp_path / "page.html"
+    assert main(["report", LAYER, "--run", str(run), "-o", str(page), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["schema"] == "attncost.report/1"
+    assert len(found["findings"]) == 8
+    assert {cell["length"] for cell in found["measured"]} == {8, 16, 32, 64}
+    assert set(found["laws"]) == {cell["subject"] for cell in found["measured"]}
+    assert all(finding["text"] in page.read_text() for finding in found["findings"])
+
+
+def test_the_demo_measures_a_real_model_and_reads_a_text(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    text = tmp_path / "lines.txt"
+    text.write_text("one line\nand another, longer line\n\n" + "long " * 600 + "\n")
+    arguments = ["demo", "--text", str(text), "--batch", "2", "--rounds", "2", "--lengths", "8,32"]
+    assert main(arguments) == 0
+    printed = capsys.readouterr().out
+    assert "MiniLM-L6, 512 tokens: 13.3 GFLOPs, 18.2 % attention" in printed
+    assert "32 tokens take" in printed
+    page = (tmp_path / "attncost-report.html").read_text()
+    assert "3 lines of 4 to 512 tokens" in page
+    assert "1 of them are cut off at 512 tokens" in page
+    assert len(list(tmp_path.glob("attncost-run-*/samples.jsonl"))) == 1
+
+
+def test_a_preset_is_priced_without_measuring(tmp_path, capsys):
+    page = tmp_path / "page.html"
+    assert main(["llama-3-8b", "-o", str(page)]) == 0
+    assert "llama-3-8b, 131,072 tokens: 6.47 PFLOPs" in capsys.readouterr().out
+    assert "measured" not in page.read_text().partition("<h2")[0]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (["--batch", "0"], "--batch must be at least 1, got 0"),
+        (["--text", "missing.txt"], "missing.txt cannot be read as UTF-8 text"),
+        (["-o", "no/folder/page.html"], "no/folder/page.html cannot be written"),
+        (["--beside", "llama-3-9b"], "did you mean 'llama-3-8b'"),
+        (["--run", "no-run"], "no-run"),
+        (["--lengths", "64,32"], "strictly increasing"),
+        (["--rounds", "0"], "rounds must be at least 1"),
+    ],
+)
+def test_a_mistaken_request_is_answered_in_one_line(
+    arguments, reason, tmp_path, monkeypatch, capsys
+):
+    monkeypatch.chdir(tmp_path)
+    assert main(["report", LAYER, *arguments]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("attncost: ")
+    assert reason in line
+    assert not list(tmp_path.glob("attncost-run-*")), "nothing was measured for nothing"
+
+
+def test_a_model_that_needs_code_of_its_own_is_refused(tmp_path, capsys):
+    settings = {"model_type": "mine", "auto_map": {"AutoModel": "mine.Mine"}}
+    (tmp_path / "config.json").write_text(json.dumps(settings))
+    assert main([str(tmp_path)]) == 2
+    assert "needs code of its own (AutoModel), which is never run" in capsys.readouterr().err
+    (tmp_path / "config.json").unlink()
+    assert main([str(tmp_path)]) == 2
+    assert "has no config.json" in capsys.readouterr().err
