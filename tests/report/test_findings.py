@@ -1,0 +1,190 @@
+"""The report of a model: every chapter, and numbers that agree with what they were made from."""
+
+from collections import Counter
+
+import pytest
+
+from attncost.cost.configuration import preset
+from attncost.measure.laws import laws_of
+from attncost.measure.store import Sample
+from attncost.measure.summary import measured
+from attncost.measure.target import target
+from attncost.mechanisms.spelling import known
+from attncost.report.alternatives import alternatives
+from attncost.report.document import Figure
+from attncost.report.findings import Text, Timing, report
+from attncost.report.html import html
+from attncost.report.padding import padding
+from attncost.report.priced import priced
+from attncost.report.timed import timed
+
+ENVIRONMENT = {
+    "schema": "attncost.samples/1",
+    "command": "attncost measure layer",
+    "device": "cpu",
+    "processor": "a processor",
+    "threads": 1,
+    "torch": "2.13.0",
+    "clock": "process CPU time",
+}
+LENGTHS = (64, 128, 256, 512)
+
+
+def samples(names=("full, fused qkv", "naive, fused qkv"), seconds_of_flop=1e-11):
+    """A machine without noise, on which naive attention is three times as slow."""
+    for i, name in enumerate(names):
+        for n in LENGTHS:
+            linear, core = 8 * n * 64**2, 4 * n * n * 64
+            for visit in range(6):
+                yield Sample(
+                    subject=name,
+                    labels={},
+                    length=n,
+                    batch=1,
+                    dtype="float32",
+                    round=visit,
+                    warmup=False,
+                    repeats=1,
+                    seconds=(linear + (1 + 2 * i) * core) * seconds_of_flop,
+                    wall_seconds=1.0,
+                    peak_bytes=4 * (5 * n * 64 if i == 0 else 2 * n * n * 4 + 3 * n * 64),
+                    linear_flops=linear,
+                    core_flops=core,
+                )
+
+
+def timing(**how):
+    rows = list(samples(**how))
+    return Timing(run="a-run", environment=ENVIRONMENT, cells=measured(rows), laws=laws_of(rows))
+
+
+def table(chapter, title):
+    blocks = chapter.section.blocks
+    tables = [block.table if isinstance(block, Figure) else block for block in blocks]
+    return next(one for one in tables if title in one.title)
+
+
+def test_a_model_is_priced_step_by_step_and_its_shares_are_whole():
+    model = preset("llama-3-8b")
+    chapter = priced(model, lengths=(8192, 131_072), command="c")
+    (finding,) = chapter.findings
+    assert "69.6 % attention; leads from 57,255" in finding.text
+    assert finding.values["flops"] == model.cost(131_072).useful
+    *steps, whole = table(chapter, "Each step").rows
+    assert sum(flops or 0 for _, flops, *_ in steps) == whole[1] == finding.values["flops"]
+    against = table(chapter, "all the rest")
+    for n, core, linear, together, share in against.rows:
+        assert core + linear == together == model.cost(n).useful
+        assert share == core / together
+
+
+@pytest.mark.parametrize(
+    ("name", "sentence"),
+    [
+        ("demo", "from 2,305 tokens, beyond the 512 that the model takes"),
+        ("llama-3-8b", "from 57,255 tokens."),
+        ("layer:d_model=64,heads=4", "from 128 tokens."),
+    ],
+)
+def test_it_says_where_attention_takes_over(name, sentence):
+    model = target(name).configuration
+    chapter = priced(model, lengths=(64, 512), command="c")
+    assert any(sentence in text for text in chapter.section.text)
+
+
+def test_every_attention_is_priced_and_the_length_from_which_it_wins_is_exact():
+    model = target("layer:d_model=64,heads=4").configuration
+    chapter = alternatives(model, lengths=(256, 4096), command="c")
+    rows = {row[0].partition(":")[0]: row for row in table(chapter, "In place of").rows}
+    assert list(rows) == list(known())
+    assert rows["full"][2:] == (model.core(4096).useful, 1.0, 1.0, None, None)
+    assert rows["linformer"][5] == 513, "twice the rank of 256, and one more"
+    assert rows["window"][5] == 2, "a causal window reads fewer pairs from two tokens on"
+    executed = rows["window"][6]
+    assert executed % 64 == 0
+    assert 256 < executed < 1024, "blocks of 128 come on top of the width"
+    (finding,) = chapter.findings
+    assert finding.values["share"] == min(row[4] for row in rows.values())
+
+
+def test_padding_is_that_of_the_lines_as_the_model_cuts_them():
+    chapter = padding([2, 2, 2, 900], longest=8, batch_size=2, name="a text", command="c")
+    (at_random, ordered) = table(chapter, "Batches").rows
+    assert ordered == ("sorted by length", 4 + 16, 1 - 14 / 20, (8 + 128) / (12 + 64))
+    assert at_random[1] == 20, "wherever the long line is, one batch is as long as it"
+    assert "1 of them are cut off at 8 tokens" in chapter.section.text[0]
+    assert chapter.findings[0].values["sorted"]["wasted_tokens"] == ordered[2]
+
+
+def test_measured_time_and_memory_stand_beside_their_formulas():
+    chosen, found = target("layer:d_model=64,heads=4"), timing()
+    chapter = timed(chosen, found.cells, found.laws, run=found.run, environment=ENVIRONMENT)
+    time, memory, law = chapter.findings
+    assert "512 tokens take" in time.text
+    assert time.values["seconds"].keys() == {"full, fused qkv", "naive, fused qkv"}
+    assert "consistent" in law.text
+    assert law.command == "attncost fit a-run"
+    assert law.values["crossover"]["value"] == pytest.approx(128, rel=1e-3)
+    for _, _, peak, formula, _ in table(chapter, "Peak memory").rows:
+        assert peak == formula
+    for row in table(chapter, "Time of one").rows:
+        assert row[2] == pytest.approx(row[5], rel=1e-3)
+    rates = {row[0]: row[5] for row in table(chapter, "The law").rows}
+    assert rates["full, fused qkv"] == pytest.approx(3 * rates["naive, fused qkv"], rel=1e-3)
+    assert "1.02 GiB" not in memory.text
+
+
+def test_a_subject_without_a_closed_form_has_none_drawn():
+    chosen, found = target("layer:d_model=64,heads=4"), timing(names=["window, fused qkv"])
+    chapter = timed(chosen, found.cells, found.laws, run=found.run, environment=ENVIRONMENT)
+    assert {row[3] for row in table(chapter, "Peak memory").rows} == {None}
+
+
+def test_more_subjects_than_a_chart_can_hold_are_all_in_the_table():
+    names = [f"window:width={n}, fused qkv" for n in range(1, 12)]
+    found = timing(names=names)
+    chapter = timed(target("layer"), found.cells, found.laws, run="r", environment=ENVIRONMENT)
+    charts = [block.chart for block in chapter.section.blocks if isinstance(block, Figure)]
+    assert all("3 more are in the table." in chart.description for chart in charts)
+    assert len({row[0] for row in table(chapter, "Time of one").rows}) == 11
+
+
+def test_a_report_has_every_chapter_and_each_number_its_command():
+    text = Text(name="a text (words)", lengths=[3, 9, 4], batch_size=2)
+    document = report(
+        target("layer:d_model=64,heads=4"),
+        command="attncost report layer:d_model=64,heads=4 --run a-run",
+        text=text,
+        timing=timing(),
+        beside=preset("llama-3-8b"),
+    )
+    assert [section.title.split()[0] for section in document.sections] == [
+        "What",
+        "What",
+        "What",
+        "Other",
+        "What",
+        "Other",
+    ]
+    assert all(finding.command.startswith("attncost ") for finding in document.findings)
+    keys = Counter(finding.key for finding in document.findings)
+    assert max(keys.values()) == 1
+    assert "schema" not in document.facts["environment"]
+    page = html(document)
+    assert page.count("<svg") == 7
+    assert "none of its words" in page
+
+
+def test_without_text_timing_or_company_a_report_is_shorter():
+    document = report(preset_target(), command="attncost report llama-3-8b", beside=None)
+    assert len(document.sections) == 2
+    assert document.subtitle.startswith("By formula")
+    assert "contains no text" in document.facts["contains"]
+    alone = report(
+        preset_target(), command="attncost report llama-3-8b", beside=preset("llama-3-8b")
+    )
+    assert len(alone.sections) == 2, "a model is not put beside itself"
+
+
+def preset_target():
+    return target("llama-3-8b")
