@@ -18,6 +18,7 @@ n, d, h, w = (symbol(name) for name in "ndhw")
         (65_536, "65,536"),
         (larger(0, n - 256) ** 2, "max(0, n - 256)²"),
         ((n + 1) ** 12, "(n + 1)¹²"),
+        (ceil_div(n, 128) * d, "d·⌈(1/128)·n⌉"),
     ],
 )
 def test_a_formula_reads_like_a_paper(formula, written):

@@ -1,6 +1,7 @@
 """The report of a model: every chapter, and numbers that agree with what they were made from."""
 
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 
@@ -122,7 +123,7 @@ def test_measured_time_and_memory_stand_beside_their_formulas():
     time, memory, law = chapter.findings
     assert "512 tokens take" in time.text
     assert time.values["seconds"].keys() == {"full, fused qkv", "naive, fused qkv"}
-    assert "consistent" in law.text
+    assert law.text.startswith("By time attention leads from 128 tokens (")
     assert law.command == "attncost fit a-run"
     assert law.values["crossover"]["value"] == pytest.approx(128, rel=1e-3)
     for _, _, peak, formula, _ in table(chapter, "Peak memory").rows:
@@ -188,3 +189,19 @@ def test_without_text_timing_or_company_a_report_is_shorter():
 
 def preset_target():
     return target("llama-3-8b")
+
+
+def test_a_law_that_cannot_tell_or_does_not_fit_says_so_instead_of_a_crossover():
+    chosen = target("layer:d_model=64,heads=4")
+    short = [row for row in samples() if row.length < 256]
+    cubic = [replace(row, seconds=row.length**3 * 1e-9) for row in samples()]
+    answers = [
+        timed(chosen, measured(rows), laws_of(rows), run="r", environment=ENVIRONMENT)
+        .findings[2]
+        .text
+        for rows in (short, cubic)
+    ]
+    assert answers == [
+        "Up to 128 tokens time cannot tell where attention leads in full.",
+        "Time of full does not follow its FLOPs: it grows 512.0 x, they 26.7 x.",
+    ]

@@ -27,7 +27,9 @@ def fit(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="print JSON")] = False,
 ) -> None:
-    """Fit the law of time and judge it, for instance: attncost fit timings.csv --d-model 512.
+    """Fit the law of time and judge it.
+
+    For instance: attncost fit timings.csv --d-model 512
 
     T(n) = c0 + c1 linear(n) + c2 core(n), where linear and core are FLOPs by formula. The verdict
     is a finding: the exit status is 0 whatever it is.

@@ -40,7 +40,10 @@ def measure(
     device: Annotated[str, typer.Option(help="cpu or cuda")] = "cpu",
     as_json: Annotated[bool, typer.Option("--json", help="print JSON")] = False,
 ) -> int:
-    """Measure a sweep, for instance: attncost measure --attention naive,full --lengths 64,512."""
+    """Measure time and memory over the length.
+
+    For instance: attncost measure --attention naive,full --lengths 64,512
+    """
     from attncost.measure.clock import clock_for  # noqa: PLC0415 -- keep --help light
     from attncost.measure.summary import measured  # noqa: PLC0415 -- see above
     from attncost.measure.sweep import Plan  # noqa: PLC0415 -- see above

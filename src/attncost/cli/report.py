@@ -45,7 +45,10 @@ def report(
     output: Annotated[Path, typer.Option("--output", "-o", help="where the page goes")] = _PAGE,
     as_json: Annotated[bool, typer.Option("--json", help="print JSON too, no lines")] = False,
 ) -> int | None:
-    """Report what attention costs, for instance: attncost report demo -o page.html."""
+    """Report what attention costs, by formula and measured here.
+
+    For instance: attncost report demo -o page.html
+    """
     from attncost.cost.configuration import preset  # noqa: PLC0415 -- keep --help light
     from attncost.measure.target import target  # noqa: PLC0415 -- see above
     from attncost.report.findings import report as gathered  # noqa: PLC0415 -- see above

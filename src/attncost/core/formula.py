@@ -148,7 +148,8 @@ def _plain_atom(part: Any, times: str) -> str:  # noqa: ANN401 -- SymPy is untyp
         return (f"({base})" if part.base.is_Add else base) + _raised(part.exp)
     if part.is_Function or part.func.__name__ in ("Max", "Min"):
         inside = ", ".join(_written(argument, _plain_atom, times) for argument in part.args)
-        return f"{part.func.__name__.lower()}({inside})"
+        name = part.func.__name__.lower()
+        return f"⌈{inside}⌉" if name == "ceiling" else f"{name}({inside})"
     return str(part)
 
 

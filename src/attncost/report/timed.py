@@ -83,7 +83,7 @@ def _verdict(laws: Mapping[str, Law], command: str) -> Finding:
     law = laws[name]
     return Finding(
         key="law",
-        text=f"By time ({_word_of(name)}, {law.verdict.word}) {_leads(law)}.",
+        text=_answer(_word_of(name), law),
         values={
             "subject": name,
             "verdict": law.verdict.word,
@@ -94,13 +94,20 @@ def _verdict(laws: Mapping[str, Law], command: str) -> Finding:
     )
 
 
-def _leads(law: Law) -> str:
+def _answer(name: str, law: Law) -> str:
+    """Say in a line where attention leads by time, if the law can tell."""
+    first, last = law.points[0], law.points[-1]
+    if law.verdict.word == "inconsistent":
+        time = (last.seconds.value or 0.0) / (first.seconds.value or 1.0)
+        flops = (last.linear + last.core) / (first.linear + first.core)
+        grows = f"it grows {time:,.1f} x, they {flops:,.1f} x"
+        return f"Time of {name} does not follow its FLOPs: {grows}."
     crossing = law.crossover
-    if crossing is None or crossing.value is None:
-        return "attention never leads"
+    if crossing is None or crossing.value is None or law.verdict.word == "undecided":
+        return f"Up to {last.length:,} tokens time cannot tell where attention leads in {name}."
     ends = f" ({crossing.low:,.0f}-{crossing.high:,.0f})" if crossing.high else ""
-    beyond = ", extrapolated" if crossing.value > law.points[-1].length else ""
-    return f"attention leads from {crossing.value:,.0f}{ends}{beyond}"
+    beyond = ", extrapolated" if crossing.value > last.length else ""
+    return f"By time attention leads from {crossing.value:,.0f} tokens{ends} in {name}{beyond}."
 
 
 def _times(
