@@ -1,6 +1,6 @@
 """Does the time of one attention layer follow its FLOPs? Several sweeps, one law each.
 
-    python benchmarks/laws.py [--quick] [--json FILE]
+    python -m benchmarks.laws [--quick] [--json FILE]
 
 The layer of the first article (d_model 512, 8 heads, one matrix for q, k and v), fused and naive,
 at 64 to 4096 tokens. Promised: the law of the fused layer is consistent with 8nd² + 4n²d and off by
@@ -15,7 +15,7 @@ from dataclasses import asdict
 from pathlib import Path
 from statistics import median
 
-from promise import Promise, settle
+from benchmarks.promise import Promise, settle
 
 from attncost.measure.clock import clock_for
 from attncost.measure.environment import environment
@@ -34,7 +34,9 @@ def one_run(seed: int, *, names: list[str], rounds: int) -> dict[str, Law]:
     subjects = layer_subjects(d_model=512, heads=8, attentions=names, qkv=["fused"])
     clock = clock_for("cpu")
     with tempfile.TemporaryDirectory() as folder:
-        run = Run.create(Path(folder) / "run", environment(clock, command="benchmarks/laws.py"))
+        run = Run.create(
+            Path(folder) / "run", environment(clock, command="python -m benchmarks.laws")
+        )
         plan = Plan(lengths=LENGTHS, rounds=rounds, seed=seed)
         sweep(subjects, plan, clock=clock, record=run.append)
         return laws_of(read(run.path)[1])
@@ -66,7 +68,7 @@ def show(found: list[dict[str, Law]]) -> None:
 
 def keep(found: list[dict[str, Law]], path: Path) -> None:
     """Write all laws with the machine they come from."""
-    command = " ".join(["python", *sys.argv])
+    command = " ".join(["python -m benchmarks.laws", *sys.argv[1:]])
     where = environment(clock_for("cpu"), command=command)
     rows = [{name: asdict(law) for name, law in laws.items()} for laws in found]
     path.write_text(json.dumps({"environment": where, "runs": rows}, indent=1) + "\n")

@@ -47,12 +47,28 @@ def test_the_demo_measures_a_real_model_and_reads_a_text(tmp_path, monkeypatch, 
     assert "MiniLM-L6, 512 tokens: 13.3 GFLOPs, 18.2 % attention" in printed
     assert "32 tokens take" in printed
     page = (tmp_path / "attncost-report.html").read_text()
-    assert "3 lines of 4 to 512 tokens" in page
+    assert "tokens of the model&#x27;s own tokenizer: 3 lines of 4 to 512 tokens" in page
     assert "1 of them are cut off at 512 tokens" in page
     assert len(list(tmp_path.glob("attncost-run-*/samples.jsonl"))) == 1
 
 
+def test_a_run_of_another_model_is_not_taken_for_this_one(run, tmp_path, capsys):
+    page = tmp_path / "page.html"
+    assert main(["layer:d_model=32,heads=2", "--run", str(run), "-o", str(page)]) == 2
+    assert f"is a run of {LAYER}, not of layer:d_model=32,heads=2" in capsys.readouterr().err
+    assert not page.exists()
+
+
+def test_what_is_not_measured_says_so_in_its_command(tmp_path):
+    page = tmp_path / "page.html"
+    assert main([LAYER, "--no-measure", "--batch", "8", "-o", str(page)]) == 0
+    assert "--no-measure" in page.read_text()
+    assert "What it takes here" not in page.read_text()
+
+
 def test_a_preset_is_priced_without_measuring(tmp_path, capsys):
+    assert main(["llama-3-8b", "--rounds", "3", "-o", str(tmp_path / "page.html")]) == 2
+    assert "llama-3-8b has no weights here to measure" in capsys.readouterr().err
     page = tmp_path / "page.html"
     assert main(["llama-3-8b", "-o", str(page)]) == 0
     assert "llama-3-8b, 131,072 tokens: 6.47 PFLOPs" in capsys.readouterr().out
@@ -67,7 +83,11 @@ def test_a_preset_is_priced_without_measuring(tmp_path, capsys):
         (["-o", "no/folder/page.html"], "no/folder/page.html cannot be written"),
         (["--beside", "llama-3-9b"], "did you mean 'llama-3-8b'"),
         (["--run", "no-run"], "no-run"),
+        (["--run", "no-run", "--rounds", "3"], "leave --rounds out"),
+        (["--no-measure", "--lengths", "8,16"], "measure nothing: leave --lengths out"),
         (["--lengths", "64,32"], "strictly increasing"),
+        (["--lengths", "64"], "two or more lengths, got 64"),
+        (["--lengths=--64"], "lengths must be whole numbers"),
         (["--rounds", "0"], "rounds must be at least 1"),
     ],
 )

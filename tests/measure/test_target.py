@@ -44,16 +44,20 @@ def test_a_layer_takes_its_sizes_from_its_name():
     assert {one.labels["qkv"] for one in layer.subjects()} == {"separate", "fused"}
     (only,) = layer.subjects(["window:width=4"], ["fused"])
     assert only.name == "window:width=4, fused qkv"
-    assert layer.keeps_weights("naive, fused qkv") is True
-    assert layer.keeps_weights("full, fused qkv") is False
-    assert layer.keeps_weights("window, fused qkv") is None
+    assert layer.keeps_weights("naive") is True
+    assert layer.keeps_weights("full") is False
+    assert layer.keeps_weights("window") is None
 
 
 def test_a_preset_and_a_folder_without_weights_can_be_priced_but_not_measured(tmp_path):
     settings = {"model_type": "bert", "hidden_size": 8, "num_hidden_layers": 1, "vocab_size": 9}
     settings |= {"num_attention_heads": 2, "intermediate_size": 8, "max_position_embeddings": 16}
     (tmp_path / "config.json").write_text(json.dumps(settings))
-    for name in ("llama-3-8b", str(tmp_path)):
+    (tmp_path / "other.json").write_text(json.dumps(settings | {"num_hidden_layers": 3}))
+    (tmp_path / "model.safetensors").touch()
+    assert target(str(tmp_path / "other.json")).configuration.layers == 3
+    (tmp_path / "model.safetensors").rename(tmp_path / "elsewhere")
+    for name in ("llama-3-8b", str(tmp_path), str(tmp_path / "other.json")):
         priced = target(name)
         assert priced.configuration.cost(4).useful > 0
         with pytest.raises(ShapeError, match="can be priced but not measured"):

@@ -1,14 +1,14 @@
 import json
 
 from attncost import Linformer, Window
-from attncost.cost.block import Block
+from attncost.cost.block import BlockSizes
 from attncost.cost.derivation import derive
 from attncost.patterns.full import Full
 from attncost.report.derived import all_derived, one_derived
 from attncost.report.plain import dumped
 from attncost.report.text import text
 
-BLOCK = Block(d_model=512, heads=8)
+BLOCK = BlockSizes(d_model=512, heads=8)
 
 
 def derived(attention, length=2048):

@@ -1,6 +1,5 @@
 """The report of a model: every chapter, and numbers that agree with what they were made from."""
 
-from collections import Counter
 from dataclasses import replace
 
 import pytest
@@ -13,11 +12,11 @@ from attncost.measure.target import target
 from attncost.mechanisms.spelling import known
 from attncost.report.alternatives import alternatives
 from attncost.report.document import Figure
-from attncost.report.findings import Text, Timing, report
+from attncost.report.findings import Material, Text, report
 from attncost.report.html import html
 from attncost.report.padding import padding
 from attncost.report.priced import priced
-from attncost.report.timed import timed
+from attncost.report.timed import Timing, timed
 
 ENVIRONMENT = {
     "schema": "attncost.samples/1",
@@ -31,15 +30,15 @@ ENVIRONMENT = {
 LENGTHS = (64, 128, 256, 512)
 
 
-def samples(names=("full, fused qkv", "naive, fused qkv"), seconds_of_flop=1e-11):
+def samples(attentions=("full", "naive"), seconds_of_flop=1e-11):
     """A machine without noise, on which naive attention is three times as slow."""
-    for i, name in enumerate(names):
+    for i, attention in enumerate(attentions):
         for n in LENGTHS:
             linear, core = 8 * n * 64**2, 4 * n * n * 64
             for visit in range(6):
                 yield Sample(
-                    subject=name,
-                    labels={},
+                    subject=f"{attention}, fused qkv",
+                    labels={"attention": attention},
                     length=n,
                     batch=1,
                     dtype="float32",
@@ -54,9 +53,15 @@ def samples(names=("full, fused qkv", "naive, fused qkv"), seconds_of_flop=1e-11
                 )
 
 
-def timing(**how):
-    rows = list(samples(**how))
-    return Timing(run="a-run", environment=ENVIRONMENT, cells=measured(rows), laws=laws_of(rows))
+def timing(rows=None, laws=None):
+    rows = list(samples() if rows is None else rows)
+    return Timing(
+        run="a-run",
+        environment=ENVIRONMENT,
+        cells=measured(rows),
+        laws=laws_of(rows) if laws is None else laws,
+        attentions={row.subject: row.labels["attention"] for row in rows},
+    )
 
 
 def table(chapter, title):
@@ -118,11 +123,10 @@ def test_padding_is_that_of_the_lines_as_the_model_cuts_them():
 
 
 def test_measured_time_and_memory_stand_beside_their_formulas():
-    chosen, found = target("layer:d_model=64,heads=4"), timing()
-    chapter = timed(chosen, found.cells, found.laws, run=found.run, environment=ENVIRONMENT)
+    chapter = timed(target("layer:d_model=64,heads=4"), timing())
     time, memory, law = chapter.findings
-    assert "512 tokens take" in time.text
-    assert time.values["seconds"].keys() == {"full, fused qkv", "naive, fused qkv"}
+    assert time.text.endswith("with full, 2.60 x as long with naive.")
+    assert time.values["seconds"].keys() == {"full", "naive"}
     assert law.text.startswith("By time attention leads from 128 tokens (")
     assert law.command == "attncost fit a-run"
     assert law.values["crossover"]["value"] == pytest.approx(128, rel=1e-3)
@@ -136,28 +140,27 @@ def test_measured_time_and_memory_stand_beside_their_formulas():
 
 
 def test_a_subject_without_a_closed_form_has_none_drawn():
-    chosen, found = target("layer:d_model=64,heads=4"), timing(names=["window, fused qkv"])
-    chapter = timed(chosen, found.cells, found.laws, run=found.run, environment=ENVIRONMENT)
+    alone = timing(samples(["window:width=33,ahead=16"]))
+    chapter = timed(target("layer:d_model=64,heads=4"), alone)
+    time, *_ = chapter.findings
+    assert time.text.endswith("here with window:width=33,ahead=16."), "nothing to compare it with"
     assert {row[3] for row in table(chapter, "Peak memory").rows} == {None}
 
 
 def test_more_subjects_than_a_chart_can_hold_are_all_in_the_table():
-    names = [f"window:width={n}, fused qkv" for n in range(1, 12)]
-    found = timing(names=names)
-    chapter = timed(target("layer"), found.cells, found.laws, run="r", environment=ENVIRONMENT)
+    chapter = timed(target("layer"), timing(samples([f"window:width={n}" for n in range(1, 12)])))
     charts = [block.chart for block in chapter.section.blocks if isinstance(block, Figure)]
     assert all("3 more are in the table." in chart.description for chart in charts)
     assert len({row[0] for row in table(chapter, "Time of one").rows}) == 11
 
 
 def test_a_report_has_every_chapter_and_each_number_its_command():
-    text = Text(name="a text (words)", lengths=[3, 9, 4], batch_size=2)
+    text = Text(name="a text", lengths=[3, 9, 4], unit="words", batch_size=2)
     document = report(
         target("layer:d_model=64,heads=4"),
+        Material(text=text, timing=timing(), beside=preset("llama-3-8b")),
         command="attncost report layer:d_model=64,heads=4 --run a-run",
-        text=text,
-        timing=timing(),
-        beside=preset("llama-3-8b"),
+        formulas="attncost report layer:d_model=64,heads=4 --no-measure",
     )
     assert [section.title.split()[0] for section in document.sections] == [
         "What",
@@ -168,8 +171,6 @@ def test_a_report_has_every_chapter_and_each_number_its_command():
         "Other",
     ]
     assert all(finding.command.startswith("attncost ") for finding in document.findings)
-    keys = Counter(finding.key for finding in document.findings)
-    assert max(keys.values()) == 1
     assert "schema" not in document.facts["environment"]
     page = html(document)
     assert page.count("<svg") == 7
@@ -177,30 +178,27 @@ def test_a_report_has_every_chapter_and_each_number_its_command():
 
 
 def test_without_text_timing_or_company_a_report_is_shorter():
-    document = report(preset_target(), command="attncost report llama-3-8b", beside=None)
+    command = "attncost report llama-3-8b"
+    document = report(target("llama-3-8b"), Material(), command=command, formulas=command)
     assert len(document.sections) == 2
     assert document.subtitle.startswith("By formula")
     assert "contains no text" in document.facts["contains"]
-    alone = report(
-        preset_target(), command="attncost report llama-3-8b", beside=preset("llama-3-8b")
-    )
+    beside = Material(beside=preset("llama-3-8b"))
+    alone = report(target("llama-3-8b"), beside, command=command, formulas=command)
     assert len(alone.sections) == 2, "a model is not put beside itself"
 
 
-def preset_target():
-    return target("llama-3-8b")
+def test_a_subject_without_a_law_is_measured_all_the_same():
+    chapter = timed(target("layer:d_model=64,heads=4"), timing(laws={}))
+    assert [finding.key for finding in chapter.findings] == ["measured_time", "measured_memory"]
+    assert {row[5] for row in table(chapter, "Time of one").rows} == {None}
 
 
 def test_a_law_that_cannot_tell_or_does_not_fit_says_so_instead_of_a_crossover():
     chosen = target("layer:d_model=64,heads=4")
     short = [row for row in samples() if row.length < 256]
     cubic = [replace(row, seconds=row.length**3 * 1e-9) for row in samples()]
-    answers = [
-        timed(chosen, measured(rows), laws_of(rows), run="r", environment=ENVIRONMENT)
-        .findings[2]
-        .text
-        for rows in (short, cubic)
-    ]
+    answers = [timed(chosen, timing(rows)).findings[2].text for rows in (short, cubic)]
     assert answers == [
         "Up to 128 tokens time cannot tell where attention leads in full.",
         "Time of full does not follow its FLOPs: it grows 512.0 x, they 26.7 x.",

@@ -36,9 +36,9 @@ class Waste:
         return 1 - self.tokens / self.padded_tokens if self.padded_tokens else 0.0
 
     @property
-    def wasted_pairs(self) -> float:
-        """The share of computed pairs that involve padding."""
-        return 1 - self.pairs / self.padded_pairs if self.padded_pairs else 0.0
+    def times_pairs(self) -> float:
+        """How many pairs are computed for each one within the sequences."""
+        return self.padded_pairs / self.pairs if self.pairs else 1.0
 
     def __add__(self, other: "Waste") -> "Waste":
         return Waste(

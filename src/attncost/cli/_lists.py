@@ -1,15 +1,18 @@
 """Lists as people type them: with commas between."""
 
+from attncost.core.errors import ShapeError
+from attncost.core.spelling import whole
+
 
 def numbers(text: str) -> tuple[int, ...]:
     """Read `64,128,256`."""
-    from attncost.core.errors import ShapeError  # noqa: PLC0415 -- keep --help light
-
-    items = [item.strip() for item in text.split(",")]
-    for item in items:
-        if not item.lstrip("-").isdecimal():
+    found = []
+    for item in text.split(","):
+        number = whole(item.strip())
+        if number is None:
             raise ShapeError(f"lengths must be whole numbers, as in 64,128,256, got {item!r}.")
-    return tuple(int(item) for item in items)
+        found.append(number)
+    return tuple(found)
 
 
 def names(text: str | None) -> list[str] | None:

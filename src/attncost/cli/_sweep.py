@@ -19,12 +19,18 @@ _REDRAW_SECONDS: Final = 0.2
 
 
 def swept(
-    subjects: "Sequence[Subject]", plan: "Plan", clock: "Clock", path: Path, *, command: str
+    subjects: "Sequence[Subject]",
+    plan: "Plan",
+    clock: "Clock",
+    path: Path,
+    *,
+    facts: Mapping[str, str],
 ) -> "tuple[dict[str, Any], list[Sample]] | None":
     """Run a sweep into a new folder, and return its environment and samples.
 
-    A budget that ended it early is among `environment["notes"]`. Returns None if it was
-    interrupted; what was measured is kept.
+    Its first row takes `facts` in: the command that repeats it, and the model. A budget that ended
+    it early is among `environment["notes"]`. Returns None if it was interrupted; what was measured
+    is kept.
     """
     from attncost.measure.environment import environment  # noqa: PLC0415 -- keep --help light
     from attncost.measure.store import Run, read  # noqa: PLC0415 -- see above
@@ -34,7 +40,7 @@ def swept(
     for subject in subjects:
         for length in plan.lengths:
             subject.predict(length)
-    run = Run.create(path, environment(clock, command=command))
+    run = Run.create(path, {**facts, **environment(clock, command=facts["command"])})
     kept = 0
 
     def record(row: Mapping[str, Any]) -> None:
@@ -48,14 +54,14 @@ def swept(
     except KeyboardInterrupt:
         typer.echo(f"attncost: interrupted; {kept} samples are kept in {path}.", err=True)
         return None
-    facts, samples = read(path)
+    found, samples = read(path)
     if outcome.spent:
-        facts["notes"] = [
-            *facts["notes"],
+        found["notes"] = [
+            *found["notes"],
             f"{outcome.rounds} of {plan.rounds} rounds: the budget of {plan.budget:g} s was spent; "
             "--budget allows more.",
         ]
-    return facts, samples
+    return found, samples
 
 
 def fresh_run() -> Path:

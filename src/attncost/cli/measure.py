@@ -1,20 +1,18 @@
 """`attncost measure`: time and memory of a layer or a model over the length."""
 
-import shlex
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from attncost.cli._command import command
 from attncost.cli._exit import INTERRUPTED
 from attncost.cli._lists import names, numbers
 from attncost.cli._sweep import fresh_run, swept
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    from attncost.measure.sweep import Plan
 
 _LAYER: Final = "layer:d_model=512,heads=8"
 
@@ -57,14 +55,25 @@ def measure(
         subjects = chosen.subjects(names(attention), names(qkv))
         wanted = chosen.lengths if lengths is None else numbers(lengths)
         plan = Plan(lengths=wanted, rounds=rounds, seed=seed, budget=budget)
-        command = _command(model, plan, attention=attention, qkv=qkv, device=device)
+        # Defaults are written out: the run can be repeated whatever they will be.
+        wishes = {
+            "lengths": ",".join(map(str, plan.lengths)),
+            "attention": attention,
+            "qkv": qkv,
+            "rounds": rounds,
+            "budget": budget,
+            "seed": seed,
+            "device": device,
+        }
+        facts = {"model": model, "command": command("measure", [model], wishes)}
         path = output or fresh_run()
-        found = swept(subjects, plan, clock, path, command=command)
+        found = swept(subjects, plan, clock, path, facts=facts)
     if found is None:
         return INTERRUPTED
-    facts, samples = found
-    notes = facts["notes"]
-    document = run_document(measured(samples), run=str(path), environment=facts, notes=notes)
+    where, samples = found
+    document = run_document(
+        measured(samples), run=str(path), environment=where, notes=where["notes"]
+    )
     typer.echo(dumped(document) if as_json else text(document))
     return 0
 
@@ -79,20 +88,3 @@ def _default_device(device: str) -> "Iterator[None]":
 
     with torch.device(device):
         yield
-
-
-def _command(
-    model: str, plan: "Plan", *, attention: str | None, qkv: str | None, device: str
-) -> str:
-    """Return what repeats this run, whatever the defaults will be."""
-    wishes = {
-        "lengths": ",".join(map(str, plan.lengths)),
-        "attention": attention,
-        "qkv": qkv,
-        "rounds": plan.rounds,
-        "budget": plan.budget,
-        "seed": plan.seed,
-        "device": device,
-    }
-    given = [part for k, v in wishes.items() if v is not None for part in (f"--{k}", str(v))]
-    return shlex.join(["attncost", "measure", model, *given])

@@ -1,23 +1,26 @@
 """`attncost report`: what attention costs in a model, as one page and ten lines."""
 
-import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
+from attncost.cli._command import changed, command
 from attncost.cli._exit import INTERRUPTED
 from attncost.cli._lists import numbers
 from attncost.cli._sweep import fresh_run, swept
+from attncost.core.errors import ShapeError, StorageError
 
 if TYPE_CHECKING:
     from attncost.measure.store import Sample
     from attncost.measure.target import Target
     from attncost.report.document import Document
-    from attncost.report.findings import Text, Timing
+    from attncost.report.findings import Text
+    from attncost.report.timed import Timing
 
 _PAGE: Final = Path("attncost-report.html")
-_USUAL: Final = {"batch": 32, "beside": "llama-3-8b", "rounds": 15, "budget": 45.0}
+_ROUNDS: Final = 15
+_SECONDS: Final = 45.0
 
 
 def report(
@@ -31,8 +34,12 @@ def report(
     lengths: Annotated[
         str | None, typer.Option(help="where to measure, such as 64,128,256")
     ] = None,
-    rounds: Annotated[int, typer.Option(help="samples of each length")] = 15,
-    budget: Annotated[float, typer.Option(help="seconds to measure for")] = 45,
+    rounds: Annotated[
+        int | None, typer.Option(help="samples of each length; 15, if left out")
+    ] = None,
+    budget: Annotated[
+        float | None, typer.Option(help="seconds to measure for; 45, if left out")
+    ] = None,
     run: Annotated[
         Path | None, typer.Option(help="a run of attncost measure to show instead of a new one")
     ] = None,
@@ -51,32 +58,49 @@ def report(
     """
     from attncost.cost.configuration import preset  # noqa: PLC0415 -- keep --help light
     from attncost.measure.target import target  # noqa: PLC0415 -- see above
+    from attncost.report.findings import Material  # noqa: PLC0415 -- see above
     from attncost.report.findings import report as gathered  # noqa: PLC0415 -- see above
 
     chosen = target(model)
     other = None if beside == "none" else preset(beside)
     read = _text(chosen, text, batch)
+    shown = {"text": text, "batch": batch, "beside": beside}
+    how = {"lengths": lengths, "rounds": rounds, "budget": budget}
+    priced = no_measure or not (run or chosen.lengths)
+    if priced or run:
+        _left_out(how, chosen if not (run or no_measure) else None)
     _writable(output)
-    wishes: dict[str, object] = {"text": text, "batch": batch, "beside": beside, "run": run}
-    if run:
-        timing = _read(run)
-    elif no_measure or not chosen.lengths:
-        timing = None
-    else:
-        wishes |= {"lengths": lengths, "rounds": rounds, "budget": budget}
-        timing = _measured(chosen, numbers(lengths) if lengths else chosen.lengths, rounds, budget)
-        if timing is None:
-            return INTERRUPTED
-    command = shlex.join(["attncost", "report", model, *_given(wishes)])
-    document = gathered(chosen, command=command, text=read, timing=timing, beside=other)
+    timing = None if priced else _read(run, chosen) if run else _measured(chosen, how)
+    if timing is None and not priced:
+        return INTERRUPTED
+    formulas = shown | {"no_measure": bool(chosen.lengths)}
+    whole = formulas if priced else shown | how | {"run": run}
+    document = gathered(
+        chosen,
+        Material(text=read, timing=timing, beside=other),
+        command=command("report", [model], changed(report, whole)),
+        formulas=command("report", [model], changed(report, formulas)),
+    )
     _print(document, output, as_json=as_json)
     return None
 
 
+def _left_out(how: dict[str, Any], preset: "Target | None") -> None:
+    """Refuse what would be dropped in silence."""
+    for name, wish in how.items():
+        if wish is not None:
+            reason = "--run and --no-measure measure nothing"
+            if preset:
+                reason = f"{preset.name} has no weights here to measure"
+            raise ShapeError(f"{reason}: leave --{name} out.")
+
+
 def _text(chosen: "Target", path: Path | None, batch: int) -> "Text":
     """Count the tokens of each line, before anything long begins."""
-    from attncost.core.errors import ShapeError  # noqa: PLC0415 -- see above
-    from attncost.integrations.transformers import token_lengths  # noqa: PLC0415 -- see above
+    from attncost.integrations.transformers import (  # noqa: PLC0415 -- see above
+        has_tokenizer,
+        token_lengths,
+    )
     from attncost.report.example import example_text, lines  # noqa: PLC0415 -- see above
     from attncost.report.findings import Text  # noqa: PLC0415 -- see above
 
@@ -84,76 +108,93 @@ def _text(chosen: "Target", path: Path | None, batch: int) -> "Text":
         raise ShapeError(f"--batch must be at least 1, got {batch}.")
     path = path or example_text()
     found = lines(path)
-    if chosen.folder is None or not chosen.lengths:
-        counted, by = [len(line.split()) for line in found], "words, as there is no tokenizer"
-    else:
-        counted, by = token_lengths(chosen.folder, found), "tokens of the model's own tokenizer"
-    return Text(name=f"{path.name} ({by})", lengths=counted, batch_size=batch)
+    if chosen.folder and has_tokenizer(chosen.folder):
+        counted = token_lengths(chosen.folder, found)
+        return Text(name=path.name, lengths=counted, unit="tokens", batch_size=batch)
+    counted = [len(line.split()) for line in found]
+    return Text(name=path.name, lengths=counted, unit="words", batch_size=batch)
 
 
 def _writable(output: Path) -> None:
     """Refuse a page that cannot be written, before anything long begins."""
-    from attncost.core.errors import StorageError  # noqa: PLC0415 -- see above
-
+    missing = not output.exists()
     try:
         with output.open("a", encoding="utf-8"):
             pass
     except OSError as error:
-        raise StorageError(
-            f"{output} cannot be written ({error.strerror}): choose another with -o PAGE.html."
-        ) from error
+        raise _unwritable(output, error) from error
+    if missing:
+        output.unlink()
 
 
-def _read(run: Path) -> "Timing":
+def _unwritable(output: Path, error: OSError) -> StorageError:
+    reason = f"{output} cannot be written ({error.strerror})"
+    return StorageError(f"{reason}: choose another with -o PAGE.html.")
+
+
+def _read(run: Path, chosen: "Target") -> "Timing":
+    """Read a run, if it is of the same model."""
     from attncost.measure.store import read  # noqa: PLC0415 -- see above
 
-    return _timing(run, *read(run))
+    facts, samples = read(run)
+    if facts.get("model") != chosen.name:
+        raise ShapeError(
+            f"{run} is a run of {facts.get('model', 'an unnamed model')}, not of {chosen.name}: "
+            "give the report the model that was measured."
+        )
+    return _timing(run, facts, samples)
 
 
 def _timing(run: Path, facts: dict[str, Any], samples: "list[Sample]") -> "Timing":
     from attncost.measure.laws import laws_of  # noqa: PLC0415 -- see above
     from attncost.measure.summary import measured  # noqa: PLC0415 -- see above
-    from attncost.report.findings import Timing  # noqa: PLC0415 -- see above
+    from attncost.report.timed import Timing  # noqa: PLC0415 -- see above
 
-    cells, laws = measured(samples), laws_of(samples)
-    return Timing(run=str(run), environment=facts, cells=cells, laws=laws)
+    return Timing(
+        run=str(run),
+        environment=facts,
+        cells=measured(samples),
+        laws=laws_of(samples),
+        attentions={one.subject: one.labels.get("attention", one.subject) for one in samples},
+    )
 
 
-def _measured(
-    chosen: "Target", lengths: tuple[int, ...], rounds: int, budget: float
-) -> "Timing | None":
+def _measured(chosen: "Target", how: dict[str, Any]) -> "Timing | None":
     """Measure; None if that was interrupted."""
     from attncost.measure.clock import clock_for  # noqa: PLC0415 -- see above
     from attncost.measure.sweep import Plan  # noqa: PLC0415 -- see above
 
+    given = how["lengths"]
+    plan = Plan(
+        lengths=numbers(given) if given else chosen.lengths,
+        rounds=_ROUNDS if how["rounds"] is None else how["rounds"],
+        budget=_SECONDS if how["budget"] is None else how["budget"],
+    )
+    if len(plan.lengths) < 2:
+        raise ShapeError(f"a report needs two or more lengths, got {plan.lengths[0]}.")
     # A layer is measured with one matrix for q, k and v; `attncost measure` has both ways.
     qkv = None if chosen.folder else ["fused"]
-    plan, path = Plan(lengths=lengths, rounds=rounds, budget=budget), fresh_run()
     wishes = {
-        "lengths": ",".join(map(str, lengths)),
+        "lengths": ",".join(map(str, plan.lengths)),
         "qkv": qkv and qkv[0],
-        "rounds": rounds,
-        "budget": budget,
+        "rounds": plan.rounds,
+        "budget": plan.budget,
     }
-    words = ["attncost", "measure", chosen.name]
-    words += [part for name, wish in wishes.items() if wish for part in (f"--{name}", f"{wish}")]
-    found = swept(
-        chosen.subjects(None, qkv), plan, clock_for("cpu"), path, command=shlex.join(words)
-    )
+    facts = {"model": chosen.name, "command": command("measure", [chosen.name], wishes)}
+    path = fresh_run()
+    found = swept(chosen.subjects(None, qkv), plan, clock_for("cpu"), path, facts=facts)
     return None if found is None else _timing(path, *found)
-
-
-def _given(wishes: dict[str, object]) -> list[str]:
-    """Return the options that differ from the defaults."""
-    changed = {name: wish for name, wish in wishes.items() if wish not in (None, _USUAL.get(name))}
-    return [part for name, wish in changed.items() for part in (f"--{name}", f"{wish}")]
 
 
 def _print(document: "Document", output: Path, *, as_json: bool) -> None:
     from attncost.report.html import html  # noqa: PLC0415 -- see above
     from attncost.report.plain import dumped  # noqa: PLC0415 -- see above
 
-    output.write_text(html(document), encoding="utf-8")
+    page = html(document)
+    try:
+        output.write_text(page, encoding="utf-8")
+    except OSError as error:
+        raise _unwritable(output, error) from error
     if as_json:
         typer.echo(dumped(document))
         return

@@ -19,7 +19,7 @@ from attncost.patterns.interface import Pattern
 
 @final
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Block:
+class BlockSizes:
     """The sizes of a block, as integers or symbols.
 
     Attributes:
@@ -63,7 +63,7 @@ class Block:
 
 def block_cost(
     attention: Pattern | Mechanism,
-    block: Block,
+    block: BlockSizes,
     *,
     length: Count | None = None,
     kernel: Kernel | None = None,
@@ -83,7 +83,11 @@ def block_cost(
 
 
 def core_cost(
-    attention: Pattern | Mechanism, block: Block, *, length: Count, kernel: Kernel | None = None
+    attention: Pattern | Mechanism,
+    block: BlockSizes,
+    *,
+    length: Count,
+    kernel: Kernel | None = None,
 ) -> Cost:
     """Return the cost of what lies between the projections: scores, softmax, weighted sum."""
     dims = block.dims(length)
@@ -92,12 +96,12 @@ def core_cost(
     return kernel.cost(attention, dims) if kernel else priced(attention, dims)
 
 
-def linear_cost(block: Block, *, length: Count) -> Cost:
+def linear_cost(block: BlockSizes, *, length: Count) -> Cost:
     """Return the cost of all the rest, which grows with the length alone."""
     return _projections_in(block, length) + _projections_out(block, length)
 
 
-def _projections_in(block: Block, n: Count) -> Cost:
+def _projections_in(block: BlockSizes, n: Count) -> Cost:
     d = block.d_model
     queries, keys = (heads * block.head_dim for heads in (block.heads, block.kv_heads))
     if block.fused_qkv:
@@ -109,7 +113,7 @@ def _projections_in(block: Block, n: Count) -> Cost:
     )
 
 
-def _projections_out(block: Block, n: Count) -> Cost:
+def _projections_out(block: BlockSizes, n: Count) -> Cost:
     d, f = block.d_model, block.hidden
     cost = Cost.product(n, block.heads * block.head_dim, d).named("output projection")
     if f is None:

@@ -16,7 +16,7 @@ from typing import Any, Final, Literal, final
 from attncost.core.cost import Cost
 from attncost.core.counts import Count
 from attncost.core.errors import ShapeError, UnknownName
-from attncost.cost.block import Block, block_cost, core_cost, linear_cost
+from attncost.cost.block import BlockSizes, block_cost, core_cost, linear_cost
 from attncost.cost.crossover import crossover
 from attncost.mechanisms.interface import Mechanism
 from attncost.patterns.causal import Causal
@@ -45,7 +45,7 @@ class Configuration:
 
     name: str
     layers: int
-    block: Block
+    block: BlockSizes
     attention: Pattern
     vocabulary: int = 0
     longest: int | None = None
@@ -131,24 +131,41 @@ def _understood(settings: Settings, *, name: str, source: str) -> Configuration:
     kind = str(settings.get("model_type", ""))
     if kind not in _FAMILIES:
         raise UnknownName("understood model_type", kind, _FAMILIES)
-    try:
-        return _FAMILIES[kind](settings, name, source)
-    except KeyError as missing:
-        raise ShapeError(f"the config.json of {name} lacks the size {missing}.") from missing
+    return _FAMILIES[kind](settings, name, source)
+
+
+def _size(settings: Settings, key: str, *, model: str) -> int:
+    """Return a size that must be there.
+
+    Raises:
+        ShapeError: If it is not, or is no positive whole number.
+    """
+    if key not in settings:
+        raise ShapeError(f"the config.json of {model} lacks the size {key!r}.")
+    size = settings[key]
+    if isinstance(size, bool) or not isinstance(size, int) or size < 1:
+        raise ShapeError(f"{key} of {model} must be a positive whole number, got {size!r}.")
+    return size
+
+
+def _optional_size(settings: Settings, key: str, *, model: str) -> int | None:
+    return None if settings.get(key) is None else _size(settings, key, model=model)
 
 
 def _encoder(settings: Settings, name: str, source: str) -> Configuration:
     if settings.get("is_decoder"):
         raise ShapeError(f"{name} is a decoder of the BERT family, which is not understood.")
-    # RoBERTa counts positions from padding_idx + 1.
-    offset = 0 if settings["model_type"] == "bert" else settings["pad_token_id"] + 1
+    longest = _size(settings, "max_position_embeddings", model=name)
+    if settings["model_type"] != "bert":
+        # RoBERTa counts positions from padding_idx + 1.
+        longest -= _size(settings, "pad_token_id", model=name) + 1
     return Configuration(
         name=name,
-        layers=settings["num_hidden_layers"],
-        block=_block(settings, gated=False),
+        layers=_size(settings, "num_hidden_layers", model=name),
+        block=_block(settings, name, gated=False),
         attention=Full(),
-        vocabulary=settings["vocab_size"],
-        longest=settings["max_position_embeddings"] - offset,
+        vocabulary=_size(settings, "vocab_size", model=name),
+        longest=longest,
         head="pooler",
         source=source,
     )
@@ -157,26 +174,28 @@ def _encoder(settings: Settings, name: str, source: str) -> Configuration:
 def _decoder(settings: Settings, name: str, source: str) -> Configuration:
     if settings.get("use_sliding_window") or len(set(settings.get("layer_types") or [0])) > 1:
         raise ShapeError(f"{name} has windows in some of its layers, which is not understood yet.")
-    width = settings.get("sliding_window") if settings["model_type"] == "mistral" else None
-    written = any("CausalLM" in kind for kind in settings.get("architectures") or ())
+    width = None
+    if settings["model_type"] == "mistral":
+        width = _optional_size(settings, "sliding_window", model=name)
+    writes = any("CausalLM" in kind for kind in settings.get("architectures") or ())
     return Configuration(
         name=name,
-        layers=settings["num_hidden_layers"],
-        block=_block(settings, gated=True),
+        layers=_size(settings, "num_hidden_layers", model=name),
+        block=_block(settings, name, gated=True),
         attention=Window(width=width) if width else Causal(),
-        vocabulary=settings["vocab_size"],
-        head="logits" if written else None,
+        vocabulary=_size(settings, "vocab_size", model=name),
+        head="logits" if writes else None,
         source=source,
     )
 
 
-def _block(settings: Settings, *, gated: bool) -> Block:
-    return Block(
-        d_model=settings["hidden_size"],
-        heads=settings["num_attention_heads"],
-        kv_heads=settings.get("num_key_value_heads"),
-        head_dim=settings.get("head_dim"),
-        hidden=settings["intermediate_size"],
+def _block(settings: Settings, model: str, *, gated: bool) -> BlockSizes:
+    return BlockSizes(
+        d_model=_size(settings, "hidden_size", model=model),
+        heads=_size(settings, "num_attention_heads", model=model),
+        kv_heads=_optional_size(settings, "num_key_value_heads", model=model),
+        head_dim=_optional_size(settings, "head_dim", model=model),
+        hidden=_size(settings, "intermediate_size", model=model),
         gated=gated,
     )
 

@@ -9,10 +9,10 @@ PyTorch's is some 75 kB, whatever the length.
 """
 
 from attncost.core.counts import Count, larger
-from attncost.cost.block import Block
+from attncost.cost.block import BlockSizes
 
 
-def peak_elements(block: Block, *, length: Count, keeps_weights: bool) -> Count:
+def peak_elements(block: BlockSizes, *, length: Count, keeps_weights: bool) -> Count:
     """Return the peak of a layer, or of an encoder block that has a feed-forward without a gate.
 
     Args:
@@ -20,7 +20,7 @@ def peak_elements(block: Block, *, length: Count, keeps_weights: bool) -> Count:
         length: Tokens.
         keeps_weights: Whether all n x n weights are in memory, as in naive attention.
 
-    >>> peak_elements(Block(d_model=512, heads=8), length=2048, keeps_weights=True)
+    >>> peak_elements(BlockSizes(d_model=512, heads=8), length=2048, keeps_weights=True)
     70254592
     """
     n, d, f = length, block.d_model, block.hidden

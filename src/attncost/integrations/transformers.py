@@ -16,6 +16,12 @@ def has_weights(folder: Path) -> bool:
     return any(any(folder.glob(kind)) for kind in ("*.safetensors", "pytorch_model*.bin"))
 
 
+def has_tokenizer(folder: Path) -> bool:
+    """Say whether a folder holds a tokenizer beside its configuration."""
+    files = ("tokenizer.json", "tokenizer.model", "vocab.txt", "vocab.json")
+    return any((folder / name).is_file() for name in files)
+
+
 def load_model(folder: Path, *, writes: bool, implementation: str) -> torch.nn.Module:
     """Load a model in evaluation mode.
 
@@ -62,7 +68,7 @@ def demo_folder() -> Path:
 
 def _loaded(kind: str, folder: Path, **options: Any) -> Any:  # noqa: ANN401 -- theirs is untyped
     try:
-        transformers = import_module("transformers")
+        transformers, safetensors = (import_module(f) for f in ("transformers", "safetensors"))
     except ImportError as error:
         raise AttnCostError(
             "models of Hugging Face need transformers: pip install 'attncost[hf]'."
@@ -72,8 +78,8 @@ def _loaded(kind: str, folder: Path, **options: Any) -> Any:  # noqa: ANN401 -- 
             return getattr(transformers, kind).from_pretrained(
                 folder, local_files_only=True, trust_remote_code=False, **options
             )
-    except (OSError, ValueError, RuntimeError) as error:
-        reason = str(error).strip().splitlines()[0]
+    except (OSError, ValueError, RuntimeError, safetensors.SafetensorError) as error:
+        reason = (str(error).strip() or type(error).__name__).splitlines()[0]
         raise ShapeError(f"{folder} cannot be read as {kind}: {reason}") from error
 
 

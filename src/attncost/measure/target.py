@@ -14,7 +14,7 @@ import torch
 
 from attncost.core.errors import ShapeError, UnknownName
 from attncost.core.spelling import assignments
-from attncost.cost.block import Block
+from attncost.cost.block import BlockSizes
 from attncost.cost.configuration import Configuration, preset, presets, read_config
 from attncost.integrations.transformers import demo_folder, has_weights, load_model
 from attncost.measure.layer import QKV, layer_subjects
@@ -82,11 +82,10 @@ class Target:
             raise ShapeError(f"{self.name} projects in its own way: leave --qkv out.")
         return tuple(self._subject(self.folder, name) for name in attentions or IMPLEMENTATIONS)
 
-    def keeps_weights(self, subject: str) -> bool | None:
-        """Return whether a subject holds all weights at once; None if no closed form is known."""
-        name, gated = subject.partition(",")[0], self.configuration.block.gated
-        known = name in KEEPS_WEIGHTS | _KEEPS_NONE and not gated
-        return name in KEEPS_WEIGHTS if known else None
+    def keeps_weights(self, attention: str) -> bool | None:
+        """Return whether an attention holds all weights; None if no closed form is known."""
+        known = attention in KEEPS_WEIGHTS | _KEEPS_NONE and not self.configuration.block.gated
+        return attention in KEEPS_WEIGHTS if known else None
 
     def _subject(self, folder: Path, implementation: str) -> Subject:
         if implementation not in IMPLEMENTATIONS:
@@ -136,8 +135,7 @@ def target(text: str) -> Target:
     if text in presets():
         return Target(name=text, configuration=preset(text), folder=None, lengths=())
     if Path(text).exists():
-        path = Path(text)
-        return _folder(path if path.is_dir() else path.parent, name=text)
+        return _folder(Path(text), name=text)
     known = (DEMO, "layer:d_model=512,heads=8", *presets())
     raise UnknownName("model, folder or preset", text, known)
 
@@ -152,7 +150,7 @@ def _layer(text: str) -> Target:
     configuration = Configuration(
         name="this layer",
         layers=1,
-        block=Block(d_model=sizes["d_model"], heads=sizes["heads"]),
+        block=BlockSizes(d_model=sizes["d_model"], heads=sizes["heads"]),
         attention=Full(),
     )
     return Target(name=text, configuration=configuration, folder=None, lengths=_LAYER_LENGTHS)
@@ -161,5 +159,8 @@ def _layer(text: str) -> Target:
 def _folder(path: Path, *, name: str, model: str | None = None) -> Target:
     sizes = read_config(path, name=model)
     longest = sizes.longest or _MODEL_LENGTHS[-1]
-    lengths = tuple(n for n in _MODEL_LENGTHS if n <= longest) if has_weights(path) else ()
-    return Target(name=name, configuration=sizes, folder=path, lengths=lengths)
+    # Sizes under another name than config.json belong to no weights beside them.
+    folder = path if path.is_dir() else path.parent if path.name == "config.json" else None
+    measured = folder is not None and has_weights(folder)
+    lengths = tuple(n for n in _MODEL_LENGTHS if n <= longest) if measured else ()
+    return Target(name=name, configuration=sizes, folder=folder, lengths=lengths)

@@ -14,7 +14,7 @@ from attncost.mechanisms.interface import Mechanism
 from attncost.mechanisms.spelling import known, spelled, spelling
 from attncost.patterns.interface import Pattern
 from attncost.report.document import Chapter, Column, Figure, Finding, Section, Table
-from attncost.report.priced import curve
+from attncost.report.priced import curve, key
 
 Found = Mapping[str, Pattern | Mechanism]
 
@@ -36,7 +36,7 @@ def alternatives(model: Configuration, *, lengths: Sequence[int], command: str) 
     cheapest = min(costs, key=lambda name: costs[name])
     share = costs[cheapest] / model.cost(longest).useful
     finding = Finding(
-        key=f"cheapest_{longest}",
+        key=f"cheapest_{key(model)}",
         text=(
             f"Cheapest for {model.name} at {longest:,}: {cheapest}, "
             f"{show(share, 'percent')} of all its FLOPs."
@@ -67,9 +67,9 @@ def _prices(model: Configuration, found: Found, length: int, command: str) -> Ta
         note=(
             "Of own: its FLOPs over those of the model's own attention; of model: the same for the "
             "whole model. Wins from: the length from which it takes fewer FLOPs than the model's "
-            "own for good; executed: the same for what our kernels multiply, whole blocks and all, "
-            f"compared every {_STEP} tokens up to {_FARTHEST:,}. Other keys or other values are "
-            "another model: test or train it before you switch."
+            f"own for good, up to {_limit(model):,}; executed: the same for what our kernels "
+            f"multiply, whole blocks and all, every {_STEP} tokens up to {_FARTHEST:,}. Other keys "
+            "or other values are another model: test or train it before you switch."
         ),
         command=command,
     )
@@ -80,7 +80,7 @@ def _curves(model: Configuration, found: Found, lengths: Sequence[int], command:
         title=f"Every attention at the sizes of {model.name}",
         description=(
             f"FLOPs between the projections in all layers of {model.name} against tokens, for "
-            "each attention; a flatter line is cheaper at great lengths."
+            f"{_drawn(found)}; a flatter line is cheaper at great lengths."
         ),
         x=Axis(label="tokens", unit="tokens"),
         y=Axis(label="attention alone", unit="flops"),
@@ -98,6 +98,15 @@ def _curves(model: Configuration, found: Found, lengths: Sequence[int], command:
     return Figure(chart, table)
 
 
+def _limit(model: Configuration) -> int:
+    return max(_FARTHEST, 4 * model.block.d_model)
+
+
+def _drawn(found: Found) -> str:
+    left = len(found) - MOST_SERIES
+    return f"the first {MOST_SERIES} attentions, {left} more in the table" if left > 0 else "each"
+
+
 def _useful(model: Configuration, attention: Pattern | Mechanism) -> Callable[[Count], Count]:
     return lambda n: model.core(n, attention).useful
 
@@ -107,7 +116,7 @@ def _row(
 ) -> tuple[Any, ...]:
     core, own = model.core(length, attention).useful, model.core(length).useful
     same = attention == model.attention
-    limit = searchable(attention, longest=max(_FARTHEST, 4 * model.block.d_model))
+    limit = searchable(attention, longest=_limit(model))
     wins = crossover(_useful(model, attention), _useful(model, model.attention), limit=limit)
     return (
         name,

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from attncost.core.formula import text as formula_text
 from attncost.core.units import show
-from attncost.cost.block import Block, core_cost
+from attncost.cost.block import BlockSizes, core_cost
 from attncost.cost.derivation import Derivation
 from attncost.patterns.full import Full
 from attncost.patterns.interface import Pattern
@@ -72,7 +72,7 @@ def all_derived(derivations: dict[str, Derivation], *, command: str) -> Document
     )
 
 
-def _sizes(block: Block, length: int) -> str:
+def _sizes(block: BlockSizes, length: int) -> str:
     return f"d = d_model = {block.d_model}, h = {block.heads} heads, n = {length:,} tokens"
 
 

@@ -116,7 +116,7 @@ class Document:
         title: What it is about.
         subtitle: Where and how, in a line.
         command: What reproduces all of it.
-        findings: What matters most, first.
+        findings: What matters most, first; their keys differ.
         sections: The rest.
         facts: What JSON carries beside the text: sizes, environment.
     """
@@ -128,3 +128,8 @@ class Document:
     findings: tuple[Finding, ...] = ()
     sections: tuple[Section, ...] = ()
     facts: dict[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        keys = [finding.key for finding in self.findings]
+        if len(set(keys)) < len(keys):
+            raise ShapeError(f"findings must have keys that differ, got {keys}.")

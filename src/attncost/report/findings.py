@@ -1,21 +1,23 @@
 """The document of `attncost report`: chapters gathered, what matters first."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, Final, final
+from typing import Any, Final, Literal, final
 
 from attncost.cost.configuration import Configuration
-from attncost.measure.law import Law
-from attncost.measure.summary import Measured
 from attncost.measure.target import Target
 from attncost.report.alternatives import alternatives
 from attncost.report.document import Chapter, Document
 from attncost.report.padding import padding
 from attncost.report.priced import priced
-from attncost.report.timed import timed
+from attncost.report.timed import Timing, timed
 
 # Of a run's first row: what a page says in its own places.
 _ELSEWHERE: Final = ("schema", "kind", "command")
+_UNITS: Final = {
+    "tokens": "tokens of the model's own tokenizer",
+    "words": "words between spaces, as the model has no tokenizer here",
+}
 _LONG: Final = (8192, 16384, 32768, 65536, 131072)
 _PRICED: Final = (64, 128, 256, 512, 1024, 2048, 4096)
 
@@ -26,61 +28,52 @@ class Text:
     """A text whose lines are sequences.
 
     Attributes:
-        name: Its file, and what counted its tokens.
-        lengths: Tokens of each line.
+        name: Its file.
+        lengths: Tokens of each line, or words where there is no tokenizer.
+        unit: `tokens` or `words`.
         batch_size: Lines in a batch.
     """
 
     name: str
     lengths: Sequence[int]
+    unit: Literal["tokens", "words"]
     batch_size: int
 
 
 @final
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Timing:
-    """What a sweep measured.
+class Material:
+    """What a report is made of beside formulas; what is None has no chapter.
 
     Attributes:
-        run: The folder of its samples.
-        environment: The first row of that folder.
-        cells: Medians, in the order of subjects and lengths.
-        laws: The law of each subject.
-    """
-
-    run: str
-    environment: Mapping[str, Any]
-    cells: Sequence[Measured]
-    laws: Mapping[str, Law]
-
-
-def report(
-    target: Target,
-    *,
-    command: str,
-    text: Text | None = None,
-    timing: Timing | None = None,
-    beside: Configuration | None = None,
-) -> Document:
-    """Gather what can be said about a model.
-
-    Args:
-        target: The model or layer.
-        command: What reproduces the report.
         text: A text to measure padding on.
         timing: Measured time and memory.
         beside: A model of long contexts to price beside it.
     """
-    model = target.configuration
-    # Formulas need no measuring: this reproduces all that is computed, and at once.
-    formulas = f"{command.partition(' --run')[0]} --no-measure" if timing else command
+
+    text: Text | None = None
+    timing: Timing | None = None
+    beside: Configuration | None = None
+
+
+def report(target: Target, material: Material, *, command: str, formulas: str) -> Document:
+    """Gather what can be said about a model.
+
+    Args:
+        target: The model or layer.
+        material: A text, a timing, a model beside it.
+        command: What reproduces the report.
+        formulas: What reproduces all that is computed, at once and without measuring.
+    """
+    model, text, timing = target.configuration, material.text, material.timing
     lengths = _lengths(target)
     chapters = [priced(model, lengths=lengths, command=formulas)]
     if timing:
-        chapters.append(_timed(target, timing))
+        chapters.append(timed(target, timing))
     if text:
         chapters.append(_padding(model, text, formulas))
     chapters.append(alternatives(model, lengths=lengths, command=formulas))
+    beside = material.beside
     if beside and beside != model:
         by_itself = f"attncost report {beside.name}"
         chapters.append(priced(beside, lengths=_LONG, command=by_itself))
@@ -96,17 +89,12 @@ def report(
     )
 
 
-def _timed(target: Target, timing: Timing) -> Chapter:
-    run, environment = timing.run, timing.environment
-    return timed(target, timing.cells, timing.laws, run=run, environment=environment)
-
-
 def _padding(model: Configuration, text: Text, command: str) -> Chapter:
     return padding(
         text.lengths,
         longest=model.longest,
         batch_size=text.batch_size,
-        name=text.name,
+        name=f"{text.name}, {_UNITS[text.unit]}",
         command=command,
     )
 
@@ -137,7 +125,7 @@ def _facts(target: Target, timing: Timing | None, text: Text | None) -> dict[str
     facts: dict[str, Any] = {
         "model": target.name,
         "contains": (
-            f"It contains the number of tokens of each line of {text.name}, and none of its words."
+            f"It contains the number of {text.unit} in lines of {text.name}, and none of its words."
             if text
             else "It contains no text and no weights."
         ),

@@ -48,19 +48,15 @@ def _finding(chance: Waste, ordered: Waste, *, batch_size: int, command: str) ->
         key="padding",
         text=(
             f"Batches of {batch_size} are {part} padding, {sorted_part} if sorted; pairs "
-            f"{show(_times(chance), 'times')}, {show(_times(ordered), 'times')}."
+            f"{show(chance.times_pairs, 'times')}, {show(ordered.times_pairs, 'times')}."
         ),
         values={
             "batch_size": batch_size,
-            "at_random": {"wasted_tokens": chance.wasted_tokens, "times_pairs": _times(chance)},
-            "sorted": {"wasted_tokens": ordered.wasted_tokens, "times_pairs": _times(ordered)},
+            "at_random": {"wasted_tokens": chance.wasted_tokens, "times_pairs": chance.times_pairs},
+            "sorted": {"wasted_tokens": ordered.wasted_tokens, "times_pairs": ordered.times_pairs},
         },
         command=command,
     )
-
-
-def _times(waste: Waste) -> float:
-    return waste.padded_pairs / waste.pairs if waste.pairs else 1.0
 
 
 def _table(ways: dict[str, Waste], batch_size: int, command: str) -> Table:
@@ -73,7 +69,7 @@ def _table(ways: dict[str, Waste], batch_size: int, command: str) -> Table:
             Column("pairs", "times"),
         ),
         rows=tuple(
-            (name, w.padded_tokens // runs, w.wasted_tokens, _times(w))
+            (name, w.padded_tokens // runs, w.wasted_tokens, w.times_pairs)
             for (name, w), runs in zip(ways.items(), (_SHUFFLES, 1), strict=True)
         ),
         note=(

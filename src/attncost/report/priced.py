@@ -27,7 +27,7 @@ def priced(model: Configuration, *, lengths: Sequence[int], command: str) -> Cha
     over = takes_over(model)
     share = core / whole
     finding = Finding(
-        key=f"cost_{_key(model)}",
+        key=f"cost_{key(model)}",
         text=(
             f"{_first(model.name)}, {longest:,} tokens: {show(whole, 'flops')}, "
             f"{show(share, 'percent')} attention{_leads(over)}."
@@ -180,5 +180,6 @@ def _definition(model: Configuration) -> str:
     )
 
 
-def _key(model: Configuration) -> str:
+def key(model: Configuration) -> str:
+    """Return a model's name as part of a finding's key."""
     return "".join(c if c.isalnum() else "_" for c in model.name.lower())

@@ -1,9 +1,9 @@
 """What a model took here, in time and memory over the length, beside what formulas say."""
 
 import shlex
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict
-from typing import Any, Final
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Final, final
 
 from attncost.core.units import show
 from attncost.cost.peak import peak_elements
@@ -18,74 +18,77 @@ _FLOAT32: Final = 4
 _TOKENS: Final = Axis(label="tokens", unit="tokens")
 
 
-def timed(
-    target: Target,
-    cells: Sequence[Measured],
-    laws: Mapping[str, Law],
-    *,
-    run: str,
-    environment: Mapping[str, Any],
-) -> Chapter:
-    """Return measured time and memory against theory.
+@final
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Timing:
+    """What a sweep measured.
 
-    Args:
-        target: What was measured.
+    Attributes:
+        run: The folder of its samples.
+        environment: The first row of that folder.
         cells: Medians, in the order of subjects and lengths.
         laws: The law of each subject.
-        run: Where the samples are.
-        environment: Its first row, with notes on what was left out.
+        attentions: What computes attention in each subject.
     """
-    fit, command = f"attncost fit {shlex.quote(run)}", str(environment["command"])
-    figures = (
-        _times(target, cells, laws, command),
-        _memory(target, cells, command),
-        _laws(laws, fit),
-    )
-    text = [f"Every sample is in {run}.", *environment.get("notes", ())]
-    text += [f"{name}: {law.verdict.sentence}" for name, law in laws.items()]
+
+    run: str
+    environment: Mapping[str, Any]
+    cells: Sequence[Measured]
+    laws: Mapping[str, Law]
+    attentions: Mapping[str, str]
+
+
+def timed(target: Target, timing: Timing) -> Chapter:
+    """Return measured time and memory against theory."""
+    fit, command = f"attncost fit {shlex.quote(timing.run)}", str(timing.environment["command"])
+    text = [f"Every sample is in {timing.run}.", *timing.environment.get("notes", ())]
+    text += [f"{name}: {law.verdict.sentence}" for name, law in timing.laws.items()]
     section = Section(
         title="What it takes here, measured",
         text=tuple(text),
-        blocks=figures,
+        blocks=(_times(target, timing, command), _memory(target, timing, command))
+        + ((_laws(timing.laws, fit),) if timing.laws else ()),
     )
-    return Chapter((*_findings(cells, command), _verdict(laws, fit)), section)
+    return Chapter((*_findings(timing, command), *_verdict(timing, fit)), section)
 
 
-def _findings(cells: Sequence[Measured], command: str) -> tuple[Finding, ...]:
-    longest = max(cell.length for cell in cells)
-    last = [cell for cell in cells if cell.length == longest]
-    own = next((cell for cell in last if _word(cell) in OWN), last[0])
-    naive = next((cell for cell in last if _word(cell) in KEEPS_WEIGHTS), last[0])
-    return (
-        Finding(
-            key="measured_time",
-            text=(
-                f"{longest:,} tokens take {show(own.seconds, 'seconds')} here with {_word(own)}, "
-                f"{show(naive.seconds / own.seconds, 'times')} as long with {_word(naive)}."
-            ),
-            values={"length": longest, "seconds": {c.subject: c.seconds for c in last}},
-            command=command,
+def _findings(timing: Timing, command: str) -> Iterable[Finding]:
+    """Compare the model's own attention with one that keeps its weights, where both were run."""
+    longest = max(cell.length for cell in timing.cells)
+    last = {timing.attentions[c.subject]: c for c in timing.cells if c.length == longest}
+    name = next((name for name in last if name in OWN), next(iter(last)))
+    own, naive = last[name], next((n for n in last if n in KEEPS_WEIGHTS and n != name), None)
+    times = holds = ""
+    if naive:
+        times = f", {show(last[naive].seconds / own.seconds, 'times')} as long with {naive}"
+        holds = f", {show(last[naive].peak_bytes, 'bytes')} with {naive}"
+    yield Finding(
+        key="measured_time",
+        text=(f"{longest:,} tokens take {show(own.seconds, 'seconds')} here with {name}{times}."),
+        values={"length": longest, "seconds": {key: c.seconds for key, c in last.items()}},
+        command=command,
+    )
+    yield Finding(
+        key="measured_memory",
+        text=(
+            f"{longest:,} tokens hold {show(own.peak_bytes, 'bytes')} at once with {name}{holds}."
         ),
-        Finding(
-            key="measured_memory",
-            text=(
-                f"{longest:,} tokens hold {show(own.peak_bytes, 'bytes')} at once with "
-                f"{_word(own)}, {show(naive.peak_bytes, 'bytes')} with {_word(naive)}."
-            ),
-            values={"length": longest, "peak_bytes": {c.subject: c.peak_bytes for c in last}},
-            command=command,
-        ),
+        values={"length": longest, "peak_bytes": {key: c.peak_bytes for key, c in last.items()}},
+        command=command,
     )
 
 
-def _verdict(laws: Mapping[str, Law], command: str) -> Finding:
-    name = next((name for name in laws if _word_of(name) in OWN), next(iter(laws)))
-    law = laws[name]
-    return Finding(
+def _verdict(timing: Timing, command: str) -> Iterable[Finding]:
+    names = {timing.attentions[subject]: subject for subject in timing.laws}
+    if not names:
+        return
+    name = next((name for name in names if name in OWN), next(iter(names)))
+    law = timing.laws[names[name]]
+    yield Finding(
         key="law",
-        text=_answer(_word_of(name), law),
+        text=_answer(name, law),
         values={
-            "subject": name,
+            "subject": names[name],
             "verdict": law.verdict.word,
             "rms": law.rms,
             "crossover": None if law.crossover is None else asdict(law.crossover),
@@ -110,15 +113,16 @@ def _answer(name: str, law: Law) -> str:
     return f"By time attention leads from {crossing.value:,.0f} tokens{ends} in {name}{beyond}."
 
 
-def _times(
-    target: Target, cells: Sequence[Measured], laws: Mapping[str, Law], command: str
-) -> Figure:
+def _times(target: Target, timing: Timing, command: str) -> Figure:
+    cells, laws = timing.cells, timing.laws
     series = []
     for name in _shown(cells):
         of_name = [cell for cell in cells if cell.subject == name]
         points = tuple(Point(c.length, c.seconds, c.low, c.high) for c in of_name)
-        fitted = tuple(Point(c.length, laws[name].predict(c.length)) for c in of_name)
-        series += [Series(name, points, "markers", name), Series("", fitted, group=name)]
+        series.append(Series(name, points, "markers", name))
+        if name in laws:
+            fitted = tuple(Point(c.length, laws[name].predict(c.length)) for c in of_name)
+            series.append(Series("", fitted, group=name))
     chart = Chart(
         title=f"One forward call of {target.configuration.name}",
         description=(
@@ -131,7 +135,7 @@ def _times(
     )
     columns = ("time", "low", "high", "law")
     rows = tuple(
-        (c.subject, c.length, c.seconds, c.low, c.high, laws[c.subject].predict(c.length), c.rounds)
+        (c.subject, c.length, c.seconds, c.low, c.high, _predicted(laws, c), c.rounds)
         for c in cells
     )
     table = Table(
@@ -149,13 +153,14 @@ def _times(
     return Figure(chart, table)
 
 
-def _memory(target: Target, cells: Sequence[Measured], command: str) -> Figure:
+def _memory(target: Target, timing: Timing, command: str) -> Figure:
+    cells = timing.cells
     series = []
     for name in _shown(cells):
         of_name = [cell for cell in cells if cell.subject == name]
         points = tuple(Point(c.length, c.peak_bytes) for c in of_name)
         series.append(Series(name, points, "markers", name))
-        formula = [(c.length, _formula(target, c)) for c in of_name]
+        formula = [(c.length, _formula(target, timing, c)) for c in of_name]
         if all(peak for _, peak in formula):
             line = tuple(Point(n, peak or 0) for n, peak in formula)
             series.append(Series("", line, group=name))
@@ -179,7 +184,13 @@ def _memory(target: Target, cells: Sequence[Measured], command: str) -> Figure:
             Column("for each token", "bytes"),
         ),
         rows=tuple(
-            (c.subject, c.length, c.peak_bytes, _formula(target, c), c.peak_bytes // c.length)
+            (
+                c.subject,
+                c.length,
+                c.peak_bytes,
+                _formula(target, timing, c),
+                c.peak_bytes // c.length,
+            )
             for c in cells
         ),
         note=(
@@ -234,18 +245,14 @@ def _laws(laws: Mapping[str, Law], command: str) -> Table:
     )
 
 
-def _formula(target: Target, cell: Measured) -> int | None:
-    keeps = target.keeps_weights(cell.subject)
+def _predicted(laws: Mapping[str, Law], cell: Measured) -> float | None:
+    return laws[cell.subject].predict(cell.length) if cell.subject in laws else None
+
+
+def _formula(target: Target, timing: Timing, cell: Measured) -> int | None:
+    keeps = target.keeps_weights(timing.attentions[cell.subject])
     if keeps is None:
         return None
     block = target.configuration.block
     peak: int = peak_elements(block, length=cell.length, keeps_weights=keeps)
     return _FLOAT32 * peak
-
-
-def _word(cell: Measured) -> str:
-    return _word_of(cell.subject)
-
-
-def _word_of(subject: str) -> str:
-    return subject.partition(",")[0]

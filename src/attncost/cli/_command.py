@@ -1,0 +1,30 @@
+"""The command that repeats what was done, for pages and runs to carry."""
+
+import inspect
+import shlex
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+
+def command(name: str, words: Sequence[object], options: Mapping[str, object]) -> str:
+    """Return a command as people type it.
+
+    Args:
+        name: Of the subcommand.
+        words: Its arguments; None is left out.
+        options: By the names of the function's parameters; None and False are left out, True is a
+            flag.
+    """
+    parts = ["attncost", name, *(str(word) for word in words if word is not None)]
+    for option, value in options.items():
+        if value is None or value is False:
+            continue
+        parts.append(f"--{option.replace('_', '-')}")
+        parts += [] if value is True else [str(value)]
+    return shlex.join(parts)
+
+
+def changed(function: Callable[..., Any], options: Mapping[str, object]) -> dict[str, object]:
+    """Return the options that differ from the function's defaults."""
+    usual = inspect.signature(function).parameters
+    return {name: value for name, value in options.items() if value != usual[name].default}
