@@ -39,7 +39,7 @@ def one_run(seed: int, *, names: list[str], rounds: int) -> dict[str, Law]:
         )
         plan = Plan(lengths=LENGTHS, rounds=rounds, seed=seed)
         sweep(subjects, plan, clock=clock, record=run.append)
-        return laws_of(read(run.path)[1])
+        return laws_of(read(run.path)[1]).fitted
 
 
 def main() -> int:

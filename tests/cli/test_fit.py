@@ -18,7 +18,7 @@ def run(tmp_path):
     rows = [environment]
     for subject, core_rate in (("good", 5e10), ("slow", 1e9)):
         for n, values in samples(noise=1e-3, core_rate=core_rate).items():
-            rows += [_sample(subject, n, value) for value in values]
+            rows += [_sample(subject, n, value, round=i) for i, value in enumerate(values)]
             rows.append(_sample(subject, n, 100 * values[0], warmup=True))
     (tmp_path / "samples.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
     return tmp_path
@@ -62,6 +62,7 @@ def test_json_names_its_schema_and_keeps_the_numbers(capsys):
     (law,) = found["laws"]
     assert law["verdict"]["word"] == "inconsistent"
     assert law["crossover"]["high"] == pytest.approx(10.5, abs=0.05)
+    assert found["without"] == {}
 
 
 def test_a_wide_tolerance_forgives_more(capsys):
@@ -114,6 +115,7 @@ def test_a_mistaken_request_of_a_run_is_answered_in_one_line(options, reason, ru
     [
         ([EXAMPLE], "such as --d-model 512"),
         ([EXAMPLE, "--d-model", "0"], "d_model must be at least 1"),
+        ([EXAMPLE, "--d-model", "1" + 400 * "0"], "FLOPs must be at most 1e+60"),
         ([EXAMPLE, "--d-model", "512", "--subject", "x"], "leave --subject out"),
         (["nowhere.csv", "--d-model", "512"], "nowhere.csv cannot be read"),
         (["nowhere.jsonl"], "samples.jsonl"),
@@ -130,7 +132,6 @@ def test_a_mistaken_request_is_answered_in_one_line(arguments, reason, capsys):
     [
         (_sample("good", 64, 1e-3, batch=2), "good: one law is of one batch size"),
         (_sample("good", 64, 1e-3, core_flops=1), "length 64 has more than one count of FLOPs"),
-        (_sample("new", 64, 1e-3), "new: a law needs 2 lengths or more"),
     ],
 )
 def test_samples_that_do_not_belong_together_are_refused(row, reason, run, capsys):
@@ -139,10 +140,29 @@ def test_samples_that_do_not_belong_together_are_refused(row, reason, run, capsy
     _refused(["fit", str(run)], reason, capsys)
 
 
-def test_a_run_of_nothing_but_warmup_is_refused(run, capsys):
+def test_a_subject_without_a_law_is_named_after_those_with_one(run, capsys):
+    with (run / "samples.jsonl").open("a") as file:
+        file.write(f"{json.dumps(_sample('new', 64, 1e-3))}\n")
+    assert main(["fit", str(run)]) == 0
+    *laws, last = capsys.readouterr().out.split("\n\n")
+    assert " ".join(laws).startswith("good: Consistent")
+    assert last == "new: no law; a law needs 2 lengths or more, all positive, got [64].\n"
+    assert main(["fit", str(run), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [law["subject"] for law in found["laws"]] == ["good", "slow"]
+    assert found["without"] == {"new": "a law needs 2 lengths or more, all positive, got [64]."}
+    _refused(["fit", str(run), "--subject", "new"], "new: a law needs 2 lengths or more", capsys)
+
+
+@pytest.mark.parametrize(
+    ("rows", "reason"),
+    [([], "measure more rounds"), ([_sample("it", 64, 1.0, warmup=True)], "it: a law needs")],
+)
+def test_a_run_of_nothing_but_warmup_is_refused(rows, reason, run, capsys):
     environment = (run / "samples.jsonl").read_text().splitlines()[0]
-    (run / "samples.jsonl").write_text(f"{environment}\n")
-    _refused(["fit", str(run)], "got none", capsys)
+    lines = [environment, *(json.dumps(row) for row in rows)]
+    (run / "samples.jsonl").write_text("".join(f"{line}\n" for line in lines))
+    _refused(["fit", str(run)], reason, capsys)
 
 
 def test_a_table_needs_no_torch():

@@ -1,7 +1,10 @@
 """What all commands share: names, exit status, one line for a mistake."""
 
+import os
 import subprocess
 import sys
+from importlib.metadata import version
+from pathlib import Path
 
 import pytest
 
@@ -48,4 +51,36 @@ def test_ctrl_c_ends_any_command_with_one_line(monkeypatch, capsys):
 
     monkeypatch.setattr("attncost.cost.derivation.derive", interrupted)
     assert main(["derive", "full"]) == 130
-    assert "Traceback" not in capsys.readouterr().err
+    assert capsys.readouterr().err == "attncost: interrupted.\n"
+
+
+def test_the_version_is_that_of_the_package(capsys):
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out == f"attncost {version('attncost')}\n"
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+def test_an_output_that_is_full_is_explained_in_one_line():
+    with Path("/dev/full").open("w") as full:
+        finished = started(["derive", "full"], stdout=full)
+    assert finished.returncode == 2
+    assert finished.stderr == "attncost: the output cannot be written: No space left on device.\n"
+
+
+def test_a_terminal_that_lacks_a_character_gets_another_one():
+    finished = started(["derive", "full"], stdout=subprocess.PIPE, PYTHONIOENCODING="latin1")
+    assert finished.returncode == 0
+    assert "4·n²·d" in finished.stdout
+    assert "?" in finished.stdout, "latin1 has no line to draw a rule with"
+
+
+def started(arguments, *, stdout, **environment):
+    code = "from attncost.cli import main; raise SystemExit(main())"
+    return subprocess.run(
+        [sys.executable, "-c", code, *arguments],
+        stdout=stdout,
+        stderr=subprocess.PIPE,
+        encoding="latin1",
+        env=os.environ | environment,
+        check=False,
+    )

@@ -82,7 +82,10 @@ def test_a_spent_budget_is_said(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [
-        (["--lengths", "0,8"], "strictly increasing, as in 64,128,256, got 0,8"),
+        (
+            ["--lengths", "0,8"],
+            "strictly increasing, as in 64,128,256, and at most 16,777,216, got 0,8",
+        ),
         (["--lengths", "8,8"], "got 8,8"),
         (["--lengths", "16,8"], "got 16,8"),
         (["--lengths", "8,many"], "lengths must be whole numbers, as in 64,128,256, got 'many'"),
@@ -90,6 +93,8 @@ def test_a_spent_budget_is_said(tmp_path, capsys):
         (["--attention", "windw"], "did you mean 'window'"),
         (["--attention", "window:width=0"], "width must be at least 1"),
         (["--qkv", "fusd"], "did you mean 'fused'"),
+        (["--qkv", "fused,fused"], "with names that differ"),
+        (["--lengths", "8,99999999999"], "at most 16,777,216, got 8,99999999999"),
         (["--rounds", "0"], "rounds must be at least 1"),
         (["--budget", "-1"], "budget must be a positive number of seconds"),
         (["--device", "abacus"], "device must be cpu or cuda, got 'abacus'"),

@@ -3,7 +3,7 @@ import sympy
 
 from attncost import Window
 from attncost.core.counts import ceil_div, counted, larger, smaller, symbol
-from attncost.core.formula import for_long, latex, order, text
+from attncost.core.formula import for_long, latex, order, same, text
 
 n, d, h, w = (symbol(name) for name in "ndhw")
 
@@ -48,7 +48,9 @@ def test_order_keeps_the_leading_terms(formula, grows):
 def test_a_bend_gives_way_to_the_branch_that_remains():
     exact = Window(64, ahead=3).pairs(n, n)
     assert all(for_long(exact).subs(n, at) == exact.subs(n, at) for at in (64, 200, 5000))
-    assert for_long(4 * n) == 4 * n
+    assert for_long(n * (n + 1)) == n**2 + n
+    assert same(for_long(n * (n + 1)), n * (n + 1))
+    assert text(for_long(Window(1).pairs(n, n))) == "n"
     assert for_long(larger(w * n, h * n)) == larger(w * n, h * n), "unknown which is greater"
 
 

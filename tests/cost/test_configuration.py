@@ -112,8 +112,14 @@ def understood(settings):
         (SIZES | {"model_type": "bert", "is_decoder": True}, "is a decoder of the BERT family"),
         (SHARED | {"model_type": "qwen2", "use_sliding_window": True}, "windows in some"),
         ({"model_type": "bert"}, "lacks the size 'max_position_embeddings'"),
-        (SIZES | {"model_type": "bert", "hidden_size": "64"}, "must be a positive whole .* '64'"),
-        (SIZES | {"model_type": "bert", "num_hidden_layers": -2}, "positive whole number, got -2"),
+        (
+            SIZES | {"model_type": "bert", "hidden_size": "64"},
+            "must be a whole number from 1 .* '64'",
+        ),
+        (
+            SIZES | {"model_type": "bert", "num_hidden_layers": -2},
+            "must be a whole number from 1 to .*, got -2",
+        ),
         (SIZES | {"model_type": "roberta", "pad_token_id": None}, "pad_token_id .* got None"),
         (SHARED | {"model_type": "llama", "head_dim": True}, "head_dim .* got True"),
         (SIZES | {"model_type": "x", "auto_map": {"AutoModel": "m.M"}}, "needs code of its own"),

@@ -11,11 +11,11 @@ from attncost.cost.configuration import read_config
 from attncost.cost.peak import peak_elements
 from attncost.integrations.transformers import load_model
 from attncost.measure.layer import layer_subjects
-from attncost.measure.memory import Meter
+from attncost.measure.memory import MemoryMonitor
 
 
 def peak(call):
-    with torch.inference_mode(), Meter() as meter:
+    with torch.inference_mode(), MemoryMonitor() as meter:
         call()
     return meter.peak
 

@@ -71,3 +71,19 @@ def test_a_missing_package_names_the_extra_to_install(package, call, remedy, mon
     monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(AttnCostError, match=remedy):
         call()
+
+
+def test_weights_of_fewer_layers_than_the_configuration_has_are_refused(tmp_path):
+    settings = json.loads((get_model_path() / "config.json").read_text())
+    (tmp_path / "config.json").write_text(json.dumps(settings | {"num_hidden_layers": 7}))
+    (tmp_path / "model.safetensors").symlink_to(get_model_path() / "model.safetensors")
+    with pytest.raises(ShapeError, match=r"lack 16 tensors .* such as encoder.layer.6"):
+        load_model(tmp_path, writes=False, implementation="sdpa")
+
+
+def test_weights_of_another_kind_are_explained_in_one_line(tmp_path):
+    (tmp_path / "config.json").write_bytes((get_model_path() / "config.json").read_bytes())
+    (tmp_path / "pytorch_model.bin").write_bytes(b"not a pickle")
+    with pytest.raises(ShapeError, match="cannot be read as AutoModel") as caught:
+        load_model(tmp_path, writes=False, implementation="sdpa")
+    assert "\n" not in str(caught.value)

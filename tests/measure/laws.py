@@ -35,11 +35,22 @@ def seconds(n, *, constant=2e-4, linear_rate=7e10, core_rate=5e10, predicted=ful
 
 def samples(*, noise=0.0, repeats=9, seed=0, lengths=LENGTHS, **law):
     """Draw samples around a law, off by a lognormal factor."""
+    return shaken({n: seconds(n, **law) for n in lengths}, noise=noise, repeats=repeats, seed=seed)
+
+
+def shaken(times, *, noise, repeats=9, seed=0, rounds=0.0):
+    """Draw samples around times, off by a lognormal factor of their own and one of their round."""
     generator = np.random.default_rng(seed)
+    slow = np.exp(generator.normal(0, rounds, repeats)) if rounds else np.ones(repeats)
     return {
-        n: [seconds(n, **law) * np.exp(generator.normal(0, noise)) for _ in range(repeats)]
-        for n in lengths
+        n: [time * s * np.exp(generator.normal(0, noise)) for s in slow]
+        for n, time in times.items()
     }
+
+
+def stepped(factor):
+    """Times of full attention that from 1,024 tokens on are slower by a factor."""
+    return {n: seconds(n) * (factor if n >= 1024 else 1) for n in LENGTHS}
 
 
 def article(margins=ROUNDED):

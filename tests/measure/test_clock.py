@@ -7,7 +7,7 @@ from torch.autograd.profiler import profile
 
 from attncost import ShapeError, UnsupportedOption
 from attncost.measure.clock import Clock, CpuClock, clock_for
-from attncost.measure.memory import Meter
+from attncost.measure.memory import MemoryMonitor
 
 
 @final
@@ -46,9 +46,12 @@ def test_cpu_time_counts_work_and_leaves_out_waiting():
 
 
 def test_a_call_is_never_timed_under_a_profiler_or_a_meter():
-    with profile(), pytest.raises(UnsupportedOption, match="while a profiler or a Meter"):
+    with profile(), pytest.raises(UnsupportedOption, match="while a profiler or memory monitor"):
         Counted().time(lambda: None, 1)
-    with Meter("cpu"), pytest.raises(UnsupportedOption, match="while a profiler or a Meter"):
+    with (
+        MemoryMonitor("cpu"),
+        pytest.raises(UnsupportedOption, match="while a profiler or memory monitor"),
+    ):
         Counted().time(lambda: None, 1)
 
 

@@ -4,7 +4,7 @@ from datetime import datetime
 
 import torch
 
-from attncost.measure.clock import CpuClock
+from attncost.measure.clock import CpuClock, CudaClock
 from attncost.measure.environment import environment
 
 
@@ -18,3 +18,13 @@ def test_it_says_all_that_must_be_equal_for_two_runs_to_be_compared():
     assert found["python"] == platform.python_version()
     assert found["processor"]
     assert datetime.fromisoformat(found["started"]).utcoffset().total_seconds() == 0
+
+
+def test_the_threads_are_those_of_the_sweep_on_a_gpu_too(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "get_device_name", lambda: "a GPU")
+    torch.set_num_threads(2)
+    try:
+        found = environment(CudaClock(), command="attncost measure demo --device cuda")
+    finally:
+        torch.set_num_threads(1)
+    assert (found["device"], found["threads"]) == ("a GPU", 1)

@@ -63,6 +63,12 @@ def test_comments_blank_lines_spaces_and_a_byte_order_mark_are_passed_over(tmp_p
         ("length,milliseconds\n64,1\n128,-2", "line 3: .* got 128,-2"),
         ("length,milliseconds\n64,1\n128,nan", "line 3: .* got 128,nan"),
         ("length,milliseconds\n0,1\n128,2", "line 2: .* got 0,1"),
+        ("length,milliseconds\n64,1\n128,1e400", "line 3: .* up to 1,000,.* got 128,1e400"),
+        ("length,milliseconds\n64,1\n128,1e-400", "line 3: .* got 128,1e-400"),
+        ("length,milliseconds\n64,1\n128,1e9999999999999999999", "line 3: .* got 128,1e9999"),
+        (f"length,milliseconds\n64,1\n{10**400},2", "line 3: .* got 10{59}…[.]$"),
+        (f"length,milliseconds\n64,1\n{'9' * 5000},2", "line 3: .* got 9{60}…[.]$"),
+        (f"length,milliseconds\n{'9' * 200_000},2", "line 2: .* one with a field larger than"),
         ("length,milliseconds\n64,1\n64,2", "line 3: must be a length greater than 64, got 64,2"),
     ],
 )

@@ -13,7 +13,7 @@ def test_the_verdict_comes_first_then_the_law_then_the_crossover():
     assert equation == "T(n) = 200 µs + linear(n) / 70.0 GFLOP/s + core(n) / 50.0 GFLOP/s"
     assert crossover.startswith("Attention takes longer than the rest from 731 [731, 731] tokens")
     assert crossover.endswith("by formula at 1,024.")
-    assert origin == "Intervals are 95 %, from resampling 9 or more samples a length."
+    assert origin == "Intervals are 95 %, from 9 or more samples a length."
 
 
 def test_a_crossover_beyond_the_measured_lengths_is_said_to_be_so():
@@ -37,7 +37,7 @@ def test_a_formula_that_never_crosses_over_says_so():
 
 
 def test_a_term_without_time_is_named():
-    law = fit_law({n: [1e-3] * 5 for n in LENGTHS}, predicted=full)
+    law = fit_law({n: [1e-3] * 6 for n in LENGTHS}, predicted=full)
     _, equation, crossover, _ = sentences(law)
     assert equation == "T(n) = 1.00 ms; linear(n) gets no time; core(n) gets no time"
     assert "no time that can be told from the rest" in crossover

@@ -4,7 +4,7 @@ from statistics import median
 import pytest
 
 from attncost.measure.store import Sample
-from attncost.measure.summary import interval, measured
+from attncost.measure.summary import FEWEST, interval, measured
 
 
 def sample(subject, length, seconds, *, warmup=False):
@@ -57,3 +57,8 @@ def test_it_holds_the_true_median_in_95_of_100_runs(count):
         assert low <= median(values) <= high
         held += low <= 1 <= high
     assert held >= 0.94 * 2000
+
+
+def test_fewer_samples_than_the_fewest_cannot_reach_95():
+    outside = [2 / 2**count for count in (FEWEST - 1, FEWEST)]
+    assert outside[0] > 0.05 >= outside[1]

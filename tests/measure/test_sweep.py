@@ -1,3 +1,6 @@
+import math
+import time
+from itertools import pairwise
 from typing import final
 
 import pytest
@@ -25,6 +28,25 @@ class Simulated(Clock):
         for _ in range(repeats):
             call()
         return self.now - start
+
+
+@final
+class Ticking(Clock):
+    """The same, read off a clock that steps sixty-four times a second."""
+
+    name = "simulated ticks"
+    reason = "some systems count the time of a process like this"
+    device = "cpu"
+    resolution = 1 / 64
+
+    def __init__(self):
+        self.now = 0.0
+
+    def elapsed(self, call, repeats):
+        start = math.floor(64 * self.now)
+        for _ in range(repeats):
+            call()
+        return (math.floor(64 * self.now) - start) / 64
 
 
 def subject(clock, name="square", *, seconds=lambda n: n * n / 2**20, allocate=lambda _: 0):
@@ -84,10 +106,26 @@ def test_a_sample_lasts_ten_milliseconds_and_what_was_tried_before_is_flagged():
     assert [row["repeats"] for row in rows if row["warmup"] and row["length"] == 8] == [1, 164]
 
 
+@pytest.mark.parametrize("seconds", [3e-4, 2e-3, 0.02, 3.0])
+def test_a_sample_lasts_so_many_ticks_that_a_tick_is_no_more_than_a_hundredth(seconds):
+    clock = Ticking()
+    plan = Plan(lengths=(1,), rounds=5)
+    rows, _ = rows_of([subject(clock, seconds=lambda _: seconds)], plan, clock)
+    samples = [row for row in rows if not row["warmup"]]
+    for row in samples:
+        assert row["seconds"] == pytest.approx(seconds, rel=0.01)
+        assert row["repeats"] == 1 or row["repeats"] * seconds < 4
+
+
+def test_the_real_clock_takes_no_step_smaller_than_it_says():
+    seen = [time.process_time() for _ in range(10_000)]
+    assert 0 < CpuClock.resolution <= min(b - a for a, b in pairwise(seen) if b > a)
+
+
 def test_a_clock_too_coarse_to_see_a_call_ends_the_search():
     clock = Simulated()
     rows, _ = rows_of([subject(clock, seconds=lambda _: 0.0)], Plan(lengths=(1,), rounds=1), clock)
-    assert rows[-1]["repeats"] == 1000
+    assert [row["repeats"] for row in rows] == [1, 10, 100, 1000, 1000]
 
 
 def test_the_order_is_random_differs_between_rounds_and_depends_on_the_seed_alone():

@@ -42,6 +42,7 @@ def test_a_layer_takes_its_sizes_from_its_name():
     layer = target("layer:d_model=32,heads=4")
     assert (layer.configuration.block.d_model, layer.configuration.block.heads) == (32, 4)
     assert {one.labels["qkv"] for one in layer.subjects()} == {"separate", "fused"}
+    assert target("layer:heads=4,d_model=32").name == layer.name
     (only,) = layer.subjects(["window:width=4"], ["fused"])
     assert only.name == "window:width=4, fused qkv"
     assert layer.keeps_weights("naive") is True
@@ -69,7 +70,7 @@ def test_a_preset_and_a_folder_without_weights_can_be_priced_but_not_measured(tm
     [
         ("dmo", "no model, folder or preset is called 'dmo'; did you mean 'demo'"),
         ("layer:d_model=x", "d_model of layer must be a whole number"),
-        ("layer:d_model=0", "d_model of layer must be at least 1, got 0"),
+        ("layer:d_model=0", "d_model of layer must lie between 1 and 65,536, got 0"),
         ("layer:width=3", "no size of a layer is called 'width'"),
         ("layer:d_model=30,heads=7", "heads must divide d_model"),
     ],

@@ -1,14 +1,25 @@
 import numpy as np
 import pytest
-from tests.measure.laws import ARTICLE, LENGTHS, D, article, full, samples, seconds, window
+from tests.measure.laws import (
+    ARTICLE,
+    LENGTHS,
+    D,
+    article,
+    full,
+    samples,
+    seconds,
+    shaken,
+    stepped,
+    window,
+)
 
 from attncost import ShapeError, fit_law
 from attncost.measure.evidence import weigh
-from attncost.measure.growth import exponents
+from attncost.measure.intervals import exponents
 from attncost.measure.law import Margins
 from attncost.measure.medians import summarise
 from attncost.measure.subject import Predicted
-from attncost.measure.terms import Terms
+from attncost.measure.terms import Terms, rms
 from attncost.measure.verdict import judge, rule
 
 
@@ -55,9 +66,10 @@ NAIVE = dict(zip(LENGTHS, (2.29, 4.55, 10.56, 25.95, 106.9, 469.5, 2033), strict
 FUSED = dict(zip(LENGTHS, (2.16, 4.56, 9.71, 25.19, 65.46, 197.09, 731.34), strict=True))
 
 
-def spread(medians, share=0.01):
-    """Put samples around medians, evenly."""
-    return {n: [ms / 1000 * (1 + share * k) for k in range(-4, 5)] for n, ms in medians.items()}
+def spread(medians, factors=(0.96, 0.97, 0.98, 0.99, 1, 1.01, 1.02, 1.03, 1.04)):
+    """Put samples around medians, evenly, and for each length in an order of its own."""
+    order = np.random.default_rng(0)
+    return {n: [ms / 1000 * f for f in order.permutation(factors)] for n, ms in medians.items()}
 
 
 def test_a_naive_layer_takes_more_than_its_flops_and_the_sentence_says_how_that_grows():
@@ -113,7 +125,7 @@ def test_the_factor_is_a_parameter():
 
 
 def test_time_that_grows_slower_than_any_law_is_inconsistent_and_nothing_is_said_to_be_beyond():
-    law = fit_law({n: [1e-6 * n**0.5] * 5 for n in LENGTHS}, predicted=full)
+    law = fit_law({n: [1e-6 * n**0.5] * 6 for n in LENGTHS}, predicted=full)
     assert law.verdict.word == "inconsistent"
     assert [reason.key for reason in law.verdict.reasons] == ["growth", "exponents", "misfit"]
 
@@ -139,29 +151,87 @@ def test_a_constant_alone_is_undecided():
 
 
 def test_noise_alone_is_no_verdict():
-    rough = fit_law(samples(noise=0.3, repeats=5), predicted=full)
+    rough = fit_law(samples(noise=0.3, repeats=6), predicted=full)
     assert rough.verdict.word == "undecided"
     assert "take more samples" in rough.verdict.sentence
     # The law is exact in the medians, but they might have been anywhere.
-    lucky = fit_law(
-        {n: [seconds(n) * x for x in (0.5, 0.8, 1, 1.2, 2)] for n in LENGTHS}, predicted=full
-    )
+    timings = spread({n: 1000 * seconds(n) for n in LENGTHS}, (0.4, 0.5, 0.8, 1, 1.2, 1.5, 2))
+    lucky = fit_law(timings, predicted=full)
     assert lucky.rms < 1e-9
     assert lucky.verdict.word == "undecided"
+    assert "noise alone would make errors of" in lucky.verdict.sentence
     assert reason(lucky, "noise").values["noise"] > 0.05
 
 
-def test_noise_alone_is_rarely_called_inconsistent():
-    words = []
-    for seed in range(100):
-        medians = summarise(samples(noise=0.2, repeats=7, seed=seed), margins=Margins(), seed=0)
+def test_rounds_that_are_slow_at_every_length_are_no_noise():
+    law = fit_law(shaken({n: seconds(n) for n in LENGTHS}, noise=0.01, rounds=0.3), predicted=full)
+    assert law.verdict.word == "consistent"
+
+
+def test_an_error_that_noise_may_have_made_is_undecided_and_says_how_small_it_may_be():
+    law = fit_law(shaken(stepped(1.4), noise=0.05, repeats=7), predicted=full)
+    assert law.verdict.word == "undecided"
+    values = reason(law, "noise").values
+    assert values["proved"] <= 0.05 < values["rms"]
+    assert "more than 5 %, but without noise that may be" in law.verdict.sentence
+
+
+def test_a_few_samples_are_no_reason_to_call_noise_inconsistent():
+    words = {
+        fit_law(samples(noise=0.1, repeats=5, seed=seed), predicted=full).verdict.word
+        for seed in range(20)
+    }
+    assert "inconsistent" not in words
+
+
+def words(timings, runs):
+    """Judge runs of a subject of full attention, without the intervals of its law."""
+    found = []
+    for seed in range(runs):
+        medians = summarise(timings(seed), margins=Margins())
         terms = Terms.of(medians.lengths, full)
         steps = exponents(medians, terms.total)
-        words.append(
-            judge(weigh(medians, terms, exponents=steps, formula="it", margins=Margins())).word
-        )
-    assert words.count("inconsistent") <= 5
-    assert words.count("undecided") > 50
+        evidence = weigh(medians, terms, exponents=steps, formula="it", margins=Margins())
+        found.append(judge(evidence).word)
+    return found
+
+
+# At this factor the best law with near enough speeds is off by 4.99 % rms, which is forgiven.
+FORGIVEN = 1.30299
+RUNS = 100
+
+
+def test_the_error_that_is_forgiven_is_that():
+    times = stepped(FORGIVEN)
+    (columns,) = [Terms.of(LENGTHS, full).columns_within(10)]
+    assert rms(columns, np.array(list(times.values()))) == pytest.approx(0.0499, abs=1e-5)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("repeats", [6, 7, 15])
+@pytest.mark.parametrize("noise", [0.02, 0.05])
+def test_what_is_forgiven_is_rarely_called_inconsistent(noise, repeats):
+    found = words(
+        lambda seed: shaken(stepped(FORGIVEN), noise=noise, repeats=repeats, seed=seed), RUNS
+    )
+    # In 5 of 100 runs, and what chance adds to that in 1 of 100 tests.
+    assert found.count("inconsistent") <= 10
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("noise", [0.01, 0.15, 0.3])
+def test_a_true_law_is_hardly_ever_called_inconsistent(noise):
+    found = words(lambda seed: samples(noise=noise, repeats=7, seed=seed, constant=0.0), RUNS)
+    assert found.count("inconsistent") <= 2
+    assert (
+        found.count("undecided" if noise == 0.3 else "consistent") >= (noise != 0.15) * 0.9 * RUNS
+    )
+
+
+@pytest.mark.slow
+def test_twice_what_is_forgiven_is_called_inconsistent_if_noise_is_small():
+    found = words(lambda seed: shaken(stepped(1.7), noise=0.05, repeats=7, seed=seed), RUNS)
+    assert found.count("inconsistent") >= 0.9 * RUNS
 
 
 @pytest.mark.parametrize("repeats", [1, 9])

@@ -5,16 +5,16 @@ from dataclasses import replace
 import pytest
 
 from attncost.cost.configuration import preset
-from attncost.measure.laws import laws_of
+from attncost.measure.laws import Laws, laws_of
 from attncost.measure.store import Sample
 from attncost.measure.summary import measured
 from attncost.measure.target import target
 from attncost.mechanisms.spelling import known
 from attncost.report.alternatives import alternatives
 from attncost.report.document import Figure
-from attncost.report.findings import Material, Text, report
+from attncost.report.findings import Material, report
 from attncost.report.html import html
-from attncost.report.padding import padding
+from attncost.report.padding import Text, padding
 from attncost.report.priced import priced
 from attncost.report.timed import Timing, timed
 
@@ -74,7 +74,7 @@ def test_a_model_is_priced_step_by_step_and_its_shares_are_whole():
     model = preset("llama-3-8b")
     chapter = priced(model, lengths=(8192, 131_072), command="c")
     (finding,) = chapter.findings
-    assert "69.6 % attention; leads from 57,255" in finding.text
+    assert "69.6 % attention; half from 57,255" in finding.text
     assert finding.values["flops"] == model.cost(131_072).useful
     *steps, whole = table(chapter, "Each step").rows
     assert sum(flops or 0 for _, flops, *_ in steps) == whole[1] == finding.values["flops"]
@@ -114,11 +114,12 @@ def test_every_attention_is_priced_and_the_length_from_which_it_wins_is_exact():
 
 
 def test_padding_is_that_of_the_lines_as_the_model_cuts_them():
-    chapter = padding([2, 2, 2, 900], longest=8, batch_size=2, name="a text", command="c")
+    text = Text(name="a text", lengths=[2, 2, 2, 900], unit="words", batch_size=2)
+    chapter = padding(text, longest=8, command="c")
     (at_random, ordered) = table(chapter, "Batches").rows
     assert ordered == ("sorted by length", 4 + 16, 1 - 14 / 20, (8 + 128) / (12 + 64))
     assert at_random[1] == 20, "wherever the long line is, one batch is as long as it"
-    assert "1 of them are cut off at 8 tokens" in chapter.section.text[0]
+    assert "1 of them are cut off at 8 words" in chapter.section.text[0]
     assert chapter.findings[0].values["sorted"]["wasted_tokens"] == ordered[2]
 
 
@@ -127,7 +128,7 @@ def test_measured_time_and_memory_stand_beside_their_formulas():
     time, memory, law = chapter.findings
     assert time.text.endswith("with full, 2.60 x as long with naive.")
     assert time.values["seconds"].keys() == {"full", "naive"}
-    assert law.text.startswith("By time attention leads from 128 tokens (")
+    assert law.text.startswith("By time attention leads from 128 (")
     assert law.command == "attncost fit a-run"
     assert law.values["crossover"]["value"] == pytest.approx(128, rel=1e-3)
     for _, _, peak, formula, _ in table(chapter, "Peak memory").rows:
@@ -189,8 +190,12 @@ def test_without_text_timing_or_company_a_report_is_shorter():
 
 
 def test_a_subject_without_a_law_is_measured_all_the_same():
-    chapter = timed(target("layer:d_model=64,heads=4"), timing(laws={}))
+    chapter = timed(
+        target("layer:d_model=64,heads=4"),
+        timing(laws=Laws({}, {"full, fused qkv": "a law needs 2 lengths."})),
+    )
     assert [finding.key for finding in chapter.findings] == ["measured_time", "measured_memory"]
+    assert "full, fused qkv: no law, for a law needs 2 lengths." in chapter.section.text
     assert {row[5] for row in table(chapter, "Time of one").rows} == {None}
 
 
@@ -200,6 +205,6 @@ def test_a_law_that_cannot_tell_or_does_not_fit_says_so_instead_of_a_crossover()
     cubic = [replace(row, seconds=row.length**3 * 1e-9) for row in samples()]
     answers = [timed(chosen, timing(rows)).findings[2].text for rows in (short, cubic)]
     assert answers == [
-        "Up to 128 tokens time cannot tell where attention leads in full.",
+        "Up to 128 tokens time (full) cannot tell where attention leads.",
         "Time of full does not follow its FLOPs: it grows 512.0 x, they 26.7 x.",
     ]

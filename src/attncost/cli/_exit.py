@@ -1,7 +1,11 @@
-"""What the exit status says."""
+"""How a command ends."""
 
-from typing import Final
+from typing import Final, final
 
-NO: Final = 1  # the answer is no: it does not fit, a gate is broken, a promise is missed
 MISTAKEN: Final = 2  # the request cannot be understood or done
 INTERRUPTED: Final = 130  # Ctrl-C
+
+
+@final
+class Interrupted(Exception):  # noqa: N818 -- nothing is wrong
+    """Ctrl-C, after which there is something to say: what was kept, and where."""

@@ -7,7 +7,7 @@ from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Final
 
-import typer
+from attncost.cli._exit import Interrupted
 
 if TYPE_CHECKING:
     from attncost.measure.clock import Clock
@@ -25,21 +25,26 @@ def swept(
     path: Path,
     *,
     facts: Mapping[str, str],
-) -> "tuple[dict[str, Any], list[Sample]] | None":
+) -> "tuple[dict[str, Any], list[Sample]]":
     """Run a sweep into a new folder, and return its environment and samples.
 
     Its first row takes `facts` in: the command that repeats it, and the model. A budget that ended
-    it early is among `environment["notes"]`. Returns None if it was interrupted; what was measured
-    is kept.
+    it early is among `environment["notes"]`.
+
+    Raises:
+        Interrupted: At Ctrl-C; what was measured is kept.
     """
     from attncost.measure.environment import environment  # noqa: PLC0415 -- keep --help light
     from attncost.measure.store import Run, read  # noqa: PLC0415 -- see above
-    from attncost.measure.sweep import sweep  # noqa: PLC0415 -- see above
+    from attncost.measure.sweep import check_names, sweep  # noqa: PLC0415 -- see above
 
-    # Ask every formula, so that what cannot run is refused before anything is written.
+    # Ask every formula and load every model, so that what cannot run is refused before anything is
+    # written.
+    check_names(subjects)
     for subject in subjects:
         for length in plan.lengths:
             subject.predict(length)
+        subject.prepare(plan.lengths[0])
     run = Run.create(path, {**facts, **environment(clock, command=facts["command"])})
     kept = 0
 
@@ -51,9 +56,8 @@ def swept(
     try:
         with _bar() as progress:
             outcome = sweep(subjects, plan, clock=clock, record=record, progress=progress)
-    except KeyboardInterrupt:
-        typer.echo(f"attncost: interrupted; {kept} samples are kept in {path}.", err=True)
-        return None
+    except KeyboardInterrupt as interrupt:
+        raise Interrupted(f"interrupted; {kept} samples are kept in {path}.") from interrupt
     found, samples = read(path)
     if outcome.spent:
         found["notes"] = [

@@ -10,6 +10,7 @@ import typer
 
 if TYPE_CHECKING:
     from attncost.measure.law import Law, Margins
+    from attncost.measure.laws import Laws
 
 _WIDTH = 80
 
@@ -32,9 +33,11 @@ def fit(
     For instance: attncost fit timings.csv --d-model 512
 
     T(n) = c0 + c1 linear(n) + c2 core(n), where linear and core are FLOPs by formula. The verdict
-    is a finding: the exit status is 0 whatever it is.
+    is a finding: the exit status is 0 whatever it is. A subject of a run that no law can be fitted
+    to is named after the laws of the others.
     """
     from attncost.measure.law import Margins  # noqa: PLC0415 -- keep --help light
+    from attncost.measure.laws import Laws  # noqa: PLC0415 -- see above
 
     margins = Margins(tolerance=tolerance)
     if source.is_dir() or source.suffix == ".jsonl":
@@ -44,14 +47,18 @@ def fit(
         environment, laws = _run(source, subject=subject, margins=margins)
     else:
         _left_out(subject, f"{source} is a table of one subject: leave --subject out.")
-        environment, laws = {}, {source.name: _table(source, d_model=d_model, margins=margins)}
+        law = _table(source, d_model=d_model, margins=margins)
+        environment, laws = {}, Laws({source.name: law}, {})
     if as_json:
-        found = [{"subject": name, **asdict(law)} for name, law in laws.items()]
+        found = [{"subject": name, **asdict(law)} for name, law in laws.fitted.items()]
         facts = {"source": str(source), "environment": environment, "laws": found}
+        facts["without"] = laws.without
         typer.echo(json.dumps({"schema": "attncost.fit/1", **facts}, indent=2, allow_nan=False))
     else:
-        notes = [fill(f"Note: {note}", _WIDTH) for note in environment.get("notes", ())]
-        typer.echo("\n\n".join([*(_text(name, law) for name, law in laws.items()), *notes]))
+        lines = [f"{name}: no law; {reason}" for name, reason in laws.without.items()]
+        lines += [f"Note: {note}" for note in environment.get("notes", ())]
+        texts = [_text(name, law) for name, law in laws.fitted.items()]
+        typer.echo("\n\n".join([*texts, *(fill(line, _WIDTH) for line in lines)]))
 
 
 def _left_out(option: object, reason: str) -> None:
@@ -77,10 +84,8 @@ def _table(path: Path, *, d_model: int | None, margins: "Margins") -> "Law":
     )
 
 
-def _run(
-    path: Path, *, subject: str | None, margins: "Margins"
-) -> "tuple[dict[str, Any], dict[str, Law]]":
-    from attncost.core.errors import UnknownName  # noqa: PLC0415 -- see above
+def _run(path: Path, *, subject: str | None, margins: "Margins") -> "tuple[dict[str, Any], Laws]":
+    from attncost.core.errors import ShapeError, UnknownName  # noqa: PLC0415 -- see above
     from attncost.measure.laws import laws_of  # noqa: PLC0415 -- see above
     from attncost.measure.store import read  # noqa: PLC0415 -- see above
 
@@ -89,7 +94,11 @@ def _run(
     if subject is not None and subject not in known:
         raise UnknownName("subject of the run", subject, known)
     chosen = [sample for sample in samples if subject in (None, sample.subject)]
-    return environment, laws_of(chosen, margins=margins)
+    laws = laws_of(chosen, margins=margins)
+    if not laws.fitted:
+        reasons = " ".join(f"{name}: {reason}" for name, reason in laws.without.items())
+        raise ShapeError(reasons or f"{path} holds no samples: measure more rounds.")
+    return environment, laws
 
 
 def _text(name: str, law: "Law") -> str:

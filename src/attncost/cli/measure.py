@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from attncost.cli._command import command
-from attncost.cli._exit import INTERRUPTED
 from attncost.cli._lists import names, numbers
 from attncost.cli._sweep import fresh_run, swept
 
@@ -37,7 +36,7 @@ def measure(
     ] = None,
     device: Annotated[str, typer.Option(help="cpu or cuda")] = "cpu",
     as_json: Annotated[bool, typer.Option("--json", help="print JSON")] = False,
-) -> int:
+) -> None:
     """Measure time and memory over the length.
 
     For instance: attncost measure --attention naive,full --lengths 64,512
@@ -67,15 +66,11 @@ def measure(
         }
         facts = {"model": model, "command": command("measure", [model], wishes)}
         path = output or fresh_run()
-        found = swept(subjects, plan, clock, path, facts=facts)
-    if found is None:
-        return INTERRUPTED
-    where, samples = found
+        where, samples = swept(subjects, plan, clock, path, facts=facts)
     document = run_document(
         measured(samples), run=str(path), environment=where, notes=where["notes"]
     )
     typer.echo(dumped(document) if as_json else text(document))
-    return 0
 
 
 @contextmanager

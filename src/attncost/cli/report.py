@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from attncost.cli._command import changed, command
-from attncost.cli._exit import INTERRUPTED
 from attncost.cli._lists import numbers
 from attncost.cli._sweep import fresh_run, swept
 from attncost.core.errors import ShapeError, StorageError
@@ -15,7 +14,7 @@ if TYPE_CHECKING:
     from attncost.measure.store import Sample
     from attncost.measure.target import Target
     from attncost.report.document import Document
-    from attncost.report.findings import Text
+    from attncost.report.padding import Text
     from attncost.report.timed import Timing
 
 _PAGE: Final = Path("attncost-report.html")
@@ -51,7 +50,7 @@ def report(
     ] = "llama-3-8b",
     output: Annotated[Path, typer.Option("--output", "-o", help="where the page goes")] = _PAGE,
     as_json: Annotated[bool, typer.Option("--json", help="print JSON too, no lines")] = False,
-) -> int | None:
+) -> None:
     """Report what attention costs, by formula and measured here.
 
     For instance: attncost report demo -o page.html
@@ -66,13 +65,13 @@ def report(
     read = _text(chosen, text, batch)
     shown = {"text": text, "batch": batch, "beside": beside}
     how = {"lengths": lengths, "rounds": rounds, "budget": budget}
+    if run and no_measure:
+        raise ShapeError("--run shows what was measured, --no-measure nothing: leave one out.")
     priced = no_measure or not (run or chosen.lengths)
     if priced or run:
         _left_out(how, chosen if not (run or no_measure) else None)
     _writable(output)
     timing = None if priced else _read(run, chosen) if run else _measured(chosen, how)
-    if timing is None and not priced:
-        return INTERRUPTED
     formulas = shown | {"no_measure": bool(chosen.lengths)}
     whole = formulas if priced else shown | how | {"run": run}
     document = gathered(
@@ -82,7 +81,6 @@ def report(
         formulas=command("report", [model], changed(report, formulas)),
     )
     _print(document, output, as_json=as_json)
-    return None
 
 
 def _left_out(how: dict[str, Any], preset: "Target | None") -> None:
@@ -102,7 +100,7 @@ def _text(chosen: "Target", path: Path | None, batch: int) -> "Text":
         token_lengths,
     )
     from attncost.report.example import example_text, lines  # noqa: PLC0415 -- see above
-    from attncost.report.findings import Text  # noqa: PLC0415 -- see above
+    from attncost.report.padding import Text  # noqa: PLC0415 -- see above
 
     if batch < 1:
         raise ShapeError(f"--batch must be at least 1, got {batch}.")
@@ -159,8 +157,7 @@ def _timing(run: Path, facts: dict[str, Any], samples: "list[Sample]") -> "Timin
     )
 
 
-def _measured(chosen: "Target", how: dict[str, Any]) -> "Timing | None":
-    """Measure; None if that was interrupted."""
+def _measured(chosen: "Target", how: dict[str, Any]) -> "Timing":
     from attncost.measure.clock import clock_for  # noqa: PLC0415 -- see above
     from attncost.measure.sweep import Plan  # noqa: PLC0415 -- see above
 
@@ -183,7 +180,7 @@ def _measured(chosen: "Target", how: dict[str, Any]) -> "Timing | None":
     facts = {"model": chosen.name, "command": command("measure", [chosen.name], wishes)}
     path = fresh_run()
     found = swept(chosen.subjects(None, qkv), plan, clock_for("cpu"), path, facts=facts)
-    return None if found is None else _timing(path, *found)
+    return _timing(path, *found)
 
 
 def _print(document: "Document", output: Path, *, as_json: bool) -> None:

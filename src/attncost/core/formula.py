@@ -56,7 +56,14 @@ def for_long(formula: Count) -> Count:
     expression = sympy.sympify(formula)
     expression = expression.replace(sympy.Max, lambda *a: _remaining(sympy.Max, a, 1))
     expression = expression.replace(sympy.Min, lambda *a: _remaining(sympy.Min, a, -1))
-    return sympy.sympify(formula) if expression == formula else sympy.expand(expression)
+    return sympy.expand(expression)
+
+
+def same(a: Count, b: Count) -> bool:
+    """Say whether two formulas differ in nothing but how they are written."""
+    import sympy  # noqa: PLC0415 -- see above
+
+    return bool(sympy.expand(sympy.sympify(a) - b) == 0)
 
 
 def order(formula: Count) -> Count:

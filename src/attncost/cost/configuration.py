@@ -26,6 +26,8 @@ from attncost.patterns.window import Window
 
 Settings = dict[str, Any]
 
+_GREATEST: Final = 1 << 24
+
 
 @final
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -143,8 +145,10 @@ def _size(settings: Settings, key: str, *, model: str) -> int:
     if key not in settings:
         raise ShapeError(f"the config.json of {model} lacks the size {key!r}.")
     size = settings[key]
-    if isinstance(size, bool) or not isinstance(size, int) or size < 1:
-        raise ShapeError(f"{key} of {model} must be a positive whole number, got {size!r}.")
+    if isinstance(size, bool) or not isinstance(size, int) or not 1 <= size <= _GREATEST:
+        raise ShapeError(
+            f"{key} of {model} must be a whole number from 1 to {_GREATEST:,}, got {size!r}."
+        )
     return size
 
 

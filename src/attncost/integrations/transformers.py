@@ -1,14 +1,18 @@
 """Models and tokenizers of Hugging Face, from local files only; their own code is never run."""
 
+import pickle
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import torch
 
 from attncost.core.errors import AttnCostError, ShapeError
+
+# What transformers and torch raise on files that are cut off, mixed up or of another kind.
+_UNREADABLE: Final = (OSError, ValueError, RuntimeError, EOFError, pickle.UnpicklingError)
 
 
 def has_weights(folder: Path) -> bool:
@@ -33,8 +37,20 @@ def load_model(folder: Path, *, writes: bool, implementation: str) -> torch.nn.M
     Raises:
         ShapeError: If the files cannot be read as a model.
     """
-    kind = "AutoModelForCausalLM" if writes else "AutoModel"
-    model = _loaded(kind, folder, attn_implementation=implementation, dtype=torch.float32)
+    model, found = _loaded(
+        "AutoModelForCausalLM" if writes else "AutoModel",
+        folder,
+        attn_implementation=implementation,
+        dtype=torch.float32,
+        output_loading_info=True,
+    )
+    # A pooler is often left out of a file; it is filled with random numbers, which take no longer.
+    missing = sorted(key for key in found["missing_keys"] if "pooler" not in key)
+    if missing:
+        raise ShapeError(
+            f"the weights in {folder} lack {len(missing)} tensors that its config.json asks for, "
+            f"such as {missing[0]}: give a folder whose files belong together."
+        )
     assert isinstance(model, torch.nn.Module)
     return model.eval()
 
@@ -78,7 +94,7 @@ def _loaded(kind: str, folder: Path, **options: Any) -> Any:  # noqa: ANN401 -- 
             return getattr(transformers, kind).from_pretrained(
                 folder, local_files_only=True, trust_remote_code=False, **options
             )
-    except (OSError, ValueError, RuntimeError, safetensors.SafetensorError) as error:
+    except (*_UNREADABLE, safetensors.SafetensorError) as error:
         reason = (str(error).strip() or type(error).__name__).splitlines()[0]
         raise ShapeError(f"{folder} cannot be read as {kind}: {reason}") from error
 

@@ -3,15 +3,18 @@
     peak = max over time of the bytes that were handed out since the start and not yet taken back
 
 A block from before the start that is freed inside counts nothing, so no number is negative. On a
-CPU the events come from PyTorch's profiler: of this thread and of its backward pass, not of
-other threads.
+CPU the events come from PyTorch's profiler: of this thread and of its backward pass, not of other
+threads. A block of ours that another thread frees is missed only when its address is handed out
+again; until then it counts as live, and for good if only parts of it are used again.
 """
 
 import os
 from abc import ABC, abstractmethod
+from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from threading import Lock
 from typing import Any, Final, final
 
 import torch
@@ -21,6 +24,8 @@ from attncost.core.errors import UnsupportedOption
 
 _KINETO_LOG: Final = "KINETO_LOG_LEVEL"
 _SILENT: Final = "99"
+# One for each GPU that a memory monitor has watched; held while one does.
+_WATCHED: Final[defaultdict[int, Lock]] = defaultdict(Lock)
 
 
 @final
@@ -75,8 +80,8 @@ class Events(Monitor):
         """Start a profiler that records memory."""
         if profiling():
             raise UnsupportedOption(
-                "a Meter cannot start inside a running profiler or another Meter, which record the "
-                "same events: run them one after the other."
+                "a memory monitor cannot start inside a running profiler or another monitor, which "
+                "record the same events: run them one after the other."
             )
         self._profile = profile(profile_memory=True)
         with _quietly():
@@ -98,40 +103,50 @@ class Statistics(Monitor):
     __slots__ = ("_before", "_device")
 
     def __init__(self, device: str) -> None:
-        self._device = device
+        here = device == "cuda"
+        self._device = torch.cuda.current_device() if here else torch.device(device).index
 
     def start(self) -> None:
         """Start the peak anew."""
         torch.cuda.synchronize(self._device)
-        torch.cuda.reset_peak_memory_stats(self._device)
         self._before = torch.cuda.memory_allocated(self._device)
+        if not _WATCHED[self._device].acquire(blocking=False):
+            raise UnsupportedOption(
+                "a memory monitor cannot start inside another one on the same GPU, whose peak "
+                "would start anew: run them one after the other."
+            )
+        torch.cuda.reset_peak_memory_stats(self._device)
 
     def stop(self) -> Memory:
         """Read the statistics."""
-        torch.cuda.synchronize(self._device)
-        allocated = torch.cuda.memory_allocated(self._device)
-        return Memory(
-            peak=torch.cuda.max_memory_allocated(self._device) - self._before,
-            live=max(0, allocated - self._before),
-            allocated=allocated,
-            reserved=torch.cuda.memory_reserved(self._device),
-        )
+        try:
+            torch.cuda.synchronize(self._device)
+            allocated = torch.cuda.memory_allocated(self._device)
+            return Memory(
+                peak=torch.cuda.max_memory_allocated(self._device) - self._before,
+                live=max(0, allocated - self._before),
+                allocated=allocated,
+                reserved=torch.cuda.memory_reserved(self._device),
+            )
+        finally:
+            _WATCHED[self._device].release()
 
 
 def replay(blocks: list[tuple[int, int]]) -> Memory:
     """Follow blocks of (address, bytes) in order; negative bytes hand the block back.
 
-    >>> replay([(1, 100), (2, 50), (1, -100), (9, -1000), (3, 20)])
-    Memory(peak=150, live=70, allocated=None, reserved=None)
+    An address that is handed out twice was handed back in between, unseen.
+
+    >>> replay([(1, 100), (2, 50), (1, -100), (9, -1000), (3, 20), (3, 30)])
+    Memory(peak=150, live=80, allocated=None, reserved=None)
     """
     held: dict[int, int] = {}
     live = peak = 0
     for address, size in blocks:
+        live -= held.pop(address, 0)
         if size >= 0:
             held[address] = size
             live += size
-        else:
-            live -= held.pop(address, 0)
         peak = max(peak, live)
     return Memory(peak=peak, live=live)
 
@@ -153,7 +168,8 @@ def _blocks(results: Any) -> list[tuple[int, int]]:  # noqa: ANN401 -- PyTorch's
 def _quietly() -> Iterator[None]:
     """Keep the profiler from printing its own steps, which torch 2.13 does on standard error.
 
-    It reads the variable once, when a process first profiles.
+    It reads the variable once, when a process first profiles, and its steps rank above errors: they
+    are silenced together, and for good. A variable that is set already is obeyed.
     """
     before = os.environ.get(_KINETO_LOG)
     os.environ.setdefault(_KINETO_LOG, _SILENT)
@@ -161,4 +177,4 @@ def _quietly() -> Iterator[None]:
         yield
     finally:
         if before is None:
-            del os.environ[_KINETO_LOG]
+            os.environ.pop(_KINETO_LOG, None)

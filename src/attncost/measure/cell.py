@@ -1,7 +1,8 @@
 """One cell of a sweep: one subject at one length, made ready and then sampled.
 
-A call shorter than 10 ms is timed several at once, so that starting and reading the clock do not
-weigh; what was timed to find out how many is kept and flagged as warm-up.
+A call shorter than 10 ms, or than 100 ticks of a coarser clock, is timed several at once, so that
+starting and reading the clock do not weigh; what was timed to find out how many is kept and
+flagged as warm-up.
 """
 
 import math
@@ -12,11 +13,12 @@ from typing import Any, Final, final
 import torch
 
 from attncost.measure.clock import Clock, Reading, Run
-from attncost.measure.memory import Meter
+from attncost.measure.memory import MemoryMonitor
 from attncost.measure.subject import Subject
 
 _ENOUGH_SECONDS: Final = 0.010
-_MOST_REPEATS: Final = 1000
+_ENOUGH_TICKS: Final = 100
+_MOST_REPEATS_A_SECOND: Final = 100_000
 
 Record = Callable[[Mapping[str, Any]], None]
 
@@ -47,7 +49,7 @@ def ready(subject: Subject, length: int, *, clock: Clock, record: Record) -> Cel
     """Warm up, find out how many calls make a sample, and measure the memory of one."""
     call = subject.prepare(length)
     readings = _warm(call, clock)
-    with Meter(clock.device) as meter:
+    with MemoryMonitor(clock.device) as meter:
         call()
     predicted = subject.predict(length)
     columns = {
@@ -94,14 +96,17 @@ def lack_of_memory(error: Exception) -> str | None:
 
 def _warm(call: Run, clock: Clock) -> list[tuple[int, Reading]]:
     """Time more and more calls at once until they make a sample."""
+    enough = max(_ENOUGH_SECONDS, _ENOUGH_TICKS * clock.resolution)
+    most = round(enough * _MOST_REPEATS_A_SECOND)
     readings, repeats = [], 1
     while True:
         reading = clock.time(call, repeats)
         readings.append((repeats, reading))
-        if repeats * reading.seconds >= _ENOUGH_SECONDS or repeats == _MOST_REPEATS:
+        if repeats * reading.seconds >= enough or repeats == most:
             return readings
-        needed = _ENOUGH_SECONDS / reading.seconds if reading.seconds > 0 else math.inf
-        repeats = math.ceil(min(_MOST_REPEATS, max(2 * repeats, needed)))
+        # Less than a tick reads as nothing; that is no reason to go straight to the most.
+        needed = enough / reading.seconds if reading.seconds > 0 else 10 * repeats
+        repeats = math.ceil(min(most, max(2 * repeats, needed)))
 
 
 def _timing(visit: int, repeats: int, reading: Reading, *, warmup: bool) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from typing import Any
 import torch
 
 from attncost.measure.clock import Clock
+from attncost.measure.sweep import THREADS
 
 
 def environment(clock: Clock, *, command: str) -> dict[str, Any]:
@@ -25,7 +26,7 @@ def environment(clock: Clock, *, command: str) -> dict[str, Any]:
         "started": datetime.now(UTC).isoformat(timespec="seconds"),
         "clock": clock.name,
         "clock_reason": clock.reason,
-        "threads": torch.get_num_threads() if on_gpu else 1,
+        "threads": THREADS,
         "device": torch.cuda.get_device_name() if on_gpu else "cpu",
         "torch": torch.__version__,
         "python": platform.python_version(),

@@ -1,21 +1,28 @@
 """What a verdict rests on: which laws fit the measurements, and how well.
 
-A law fits samples if its errors have a root mean square of at most the tolerance; it fits a
-published table if it is within the tolerance, and half of the last printed digit, of every value.
+A law fits samples if its errors have a root mean square of at most the tolerance. It fits a
+published table if it is within the tolerance, and half of the last printed digit, of every value,
+and fewer than 6 samples a length if it is so near to the range of each length's samples.
+
+    noise  = median over draws of the error of the best law, where the times are exactly a law
+    proved = sqrt(what the squared error of the best law exceeds in 95 % of draws - 2 noise**2)
+
+Noise adds to errors in squares, once in the medians and once more in each draw of them, so it is
+taken off twice. Where every length is slow alike a law is as good as before, so that is no noise.
 """
 
 from dataclasses import dataclass
 from math import sqrt
 from typing import Final, final
 
+import numpy as np
+
 from attncost.measure.feasible import passes, ratio_range
 from attncost.measure.law import Exponent, Margins
 from attncost.measure.medians import Medians
-from attncost.measure.terms import Terms, rms, rms_within, speeds_within
+from attncost.measure.terms import Terms, Values, rms, rms_each, solve, speeds_within
 
-# In 5 % of runs noise alone gives a mean square error of more than 1.4 times that of the medians:
-# chi squared of k - 3 degrees of freedom, over k, is at most that for 4 to 20 lengths.
-_CHANCE: Final = 1.4
+_DOUBT: Final = 0.05
 
 
 @final
@@ -30,7 +37,9 @@ class Evidence:
         exponents: Of both, between neighbouring lengths.
         margins: What is forgiven.
         rms: Relative error of the best law, whatever its speeds.
-        excess: The same of the best law whose speeds are near enough, without what noise may add.
+        near: The same of the best law whose speeds are near enough.
+        noise: Error that noise alone would make of an exact law; 0 without draws.
+        proved: What of `near` noise does not explain in 95 % of draws; all of it without draws.
         speeds: The least and the greatest c1 / c2 of the laws that fit; None if none does, or if
             the terms are merged.
         agrees: Whether a law fits whose speeds are near enough.
@@ -42,13 +51,15 @@ class Evidence:
     exponents: tuple[Exponent, ...]
     margins: Margins
     rms: float
-    excess: float
+    near: float
+    noise: float
+    proved: float
     speeds: tuple[float, float] | None
     agrees: bool
 
     @property
     def sampled(self) -> bool:
-        """Whether there are samples, not a printed value a length."""
+        """Whether there are samples enough to tell noise."""
         return self.medians.draws is not None
 
     @property
@@ -68,8 +79,9 @@ def weigh(
     margins: Margins,
 ) -> Evidence:
     """Find the laws that fit."""
-    near = rms_within(terms, medians.seconds, speeds=margins.speeds)
-    if medians.draws is not None:
+    columns, draws = terms.columns_within(margins.speeds), medians.draws
+    near = rms(columns, medians.seconds)
+    if draws is not None:
         speeds = speeds_within(terms, medians.seconds, tolerance=margins.tolerance)
         agrees = near <= margins.tolerance
     elif terms.merged:
@@ -79,6 +91,7 @@ def weigh(
         agrees = speeds is not None and (
             speeds[0] <= margins.speeds and speeds[1] >= 1 / margins.speeds
         )
+    noise = _noise(columns, medians)
     return Evidence(
         formula=formula,
         medians=medians,
@@ -86,7 +99,21 @@ def weigh(
         exponents=exponents,
         margins=margins,
         rms=rms(terms.columns, medians.seconds),
-        excess=sqrt(max(0.0, near**2 - _CHANCE * medians.noise**2)),
+        near=near,
+        noise=noise,
+        proved=near if draws is None else _proved(columns, draws, noise=noise),
         speeds=speeds,
         agrees=agrees,
     )
+
+
+def _noise(columns: Values, medians: Medians) -> float:
+    if medians.draws is None:
+        return 0.0
+    law = columns @ solve(columns, medians.seconds)
+    return float(np.median(rms_each(columns, law * medians.draws / medians.seconds)))
+
+
+def _proved(columns: Values, draws: Values, *, noise: float) -> float:
+    exceeded = float(np.quantile(rms_each(columns, draws) ** 2, _DOUBT))
+    return sqrt(max(0.0, exceeded - 2 * noise**2))

@@ -6,10 +6,22 @@ errors are weighted.
 """
 
 from math import inf
+from typing import Final, Literal
 
 import numpy as np
 
+from attncost.core.errors import AttnCostError
 from attncost.measure.terms import Values
+
+# What SciPy's linear programmes report.
+_SOLVED: Final = 0
+_INFEASIBLE: Final = 2
+_UNBOUNDED: Final = 3
+# Method and presolving: the second way leads round what may stop the first.
+_WAYS: Final[tuple[tuple[Literal["highs", "highs-ipm"], bool], ...]] = (
+    ("highs", True),
+    ("highs-ipm", False),
+)
 
 
 def passes(columns: Values, low: Values, high: Values) -> bool:
@@ -47,8 +59,6 @@ def _most(
     sign: int = 1,
 ) -> float | None:
     """Return the greatest (or least) coefficient, or ratio; infinity if unbounded, None if none."""
-    from scipy.optimize import linprog  # noqa: PLC0415 -- half a second, and only a fit needs it
-
     of, over = ratio
     middle = np.sqrt(low * high)
     rows = columns / middle[:, None]
@@ -58,13 +68,39 @@ def _most(
     above = np.column_stack([rows, -high / middle])
     below = np.column_stack([-rows, low / middle])
     goal, one = np.zeros(len(sizes) + 1), np.zeros((1, len(sizes) + 1))
-    goal[of] = -sign
+    goal[of] = sign
     one[0, -1 if over is None else over] = 1
-    found = linprog(
-        goal, A_ub=np.vstack([above, below]), b_ub=np.zeros(2 * len(rows)), A_eq=one, b_eq=[1.0]
+    value = _maximum(goal, np.vstack([above, below]), one)
+    if value is None or value == inf:
+        return value
+    return float(sign * value / sizes[of] * (1 if over is None else sizes[over]))
+
+
+def _maximum(goal: Values, limits: Values, one: Values) -> float | None:
+    """Return the greatest goal; infinity if unbounded, None if and only if nothing is feasible.
+
+    Raises:
+        AttnCostError: If the solver has no answer, which says nothing of the laws.
+    """
+    from scipy.optimize import linprog  # noqa: PLC0415 -- half a second, and only a fit needs it
+
+    message = ""
+    for method, presolve in _WAYS:
+        found = linprog(
+            -goal,
+            A_ub=limits,
+            b_ub=np.zeros(len(limits)),
+            A_eq=one,
+            b_eq=np.ones(1),
+            method=method,
+            options={"presolve": presolve},
+        )
+        if found.status == _SOLVED and found.fun is not None:
+            return -float(found.fun)
+        if found.status in (_INFEASIBLE, _UNBOUNDED):
+            return inf if found.status == _UNBOUNDED else None
+        message = " ".join(str(found.message).split())
+    raise AttnCostError(
+        f"no answer to which laws fit: the solver says {message!r}; leave out the length whose "
+        "time or FLOPs differ most from the others'."
     )
-    if found.status == 3:
-        return inf
-    if found.status != 0 or found.x is None:
-        return None
-    return float(found.x[of] / sizes[of] * (1 if over is None else sizes[over]))

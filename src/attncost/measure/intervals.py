@@ -1,27 +1,29 @@
-"""The intervals of a law's coefficients, as speeds and as a crossover.
+"""How sure a law is: intervals of its coefficients, as speeds, as a crossover and as exponents.
 
-Resampled medians give resampled laws, and the middle 95 % of those the interval. A table has no
-samples: there an interval holds the best law and every law that stays within the tolerance of
-every value.
+Draws of the medians give a law and an exponent each, and the middle 95 % of those the interval. A
+table has too few samples for draws: there an interval holds the best law and every law that stays
+within the band of every value, and that of an exponent, a weighted sum of log time, its worst
+corners.
 """
 
+from collections.abc import Sequence
 from math import inf
 
 import numpy as np
 
 from attncost.measure.evidence import Evidence
 from attncost.measure.feasible import coefficient_range
-from attncost.measure.law import Interval
-from attncost.measure.medians import ends, interval
-from attncost.measure.terms import Values, solve
+from attncost.measure.law import Exponent, Interval
+from attncost.measure.medians import Medians, ends
+from attncost.measure.terms import Values, solve, solve_each
 
 
-def resampled(evidence: Evidence) -> Values | None:
-    """Return the coefficients of resampled laws, one row a law; None without samples."""
+def drawn(evidence: Evidence) -> Values | None:
+    """Return the coefficients of the laws of all draws, one row a law; None without draws."""
     draws = evidence.medians.draws
     if draws is None:
         return None
-    return np.stack([solve(evidence.terms.columns, seconds) for seconds in draws])
+    return solve_each(evidence.terms.columns, draws)
 
 
 def constant(evidence: Evidence, laws: Values | None) -> Interval:
@@ -50,6 +52,44 @@ def crossover(evidence: Evidence, laws: Values | None) -> Interval | None:
     return _interval(value, (found[0], found[1]) if found else None)
 
 
+def exponents(medians: Medians, total: Values) -> tuple[Exponent, ...]:
+    """Return the exponent between every two neighbouring lengths.
+
+    Args:
+        medians: The measured time of each length.
+        total: All FLOPs by formula at each length.
+    """
+    return tuple(slope(medians, total, through=(i, i + 1)) for i in range(len(medians.lengths) - 1))
+
+
+def overall(medians: Medians, total: Values) -> Exponent:
+    """Return the slope of a straight line through all lengths on doubly logarithmic paper."""
+    return slope(medians, total, through=range(len(medians.lengths)))
+
+
+def slope(medians: Medians, total: Values, *, through: Sequence[int]) -> Exponent:
+    """Return the exponent that fits some of the lengths best, named by their places."""
+    chosen = list(through)
+    x = np.log(np.array([medians.lengths[i] for i in chosen], float))
+    weights = (x - x.mean()) / np.sum((x - x.mean()) ** 2)
+    logs, bottom, top = (
+        np.log(values[chosen]) for values in (medians.seconds, medians.low, medians.high)
+    )
+    if medians.draws is None:
+        low, high = (
+            float(np.minimum(weights * bottom, weights * top).sum()),
+            float(np.maximum(weights * bottom, weights * top).sum()),
+        )
+    else:
+        low, high = ends(np.log(medians.draws[:, chosen]) @ weights)
+    return Exponent(
+        start=medians.lengths[chosen[0]],
+        end=medians.lengths[chosen[-1]],
+        measured=Interval.around(float(weights @ logs), low, high),
+        theory=float(weights @ np.log(total[chosen])),
+    )
+
+
 def _best(evidence: Evidence) -> Values:
     return solve(evidence.terms.columns, evidence.medians.seconds)
 
@@ -69,4 +109,4 @@ def _over(numerator: float, denominator: float) -> float:
 def _interval(value: float, found: tuple[float, float] | None) -> Interval:
     if found is None:
         return Interval(float(value) if value < inf else None, None, None)
-    return interval(float(value), *found)
+    return Interval.around(float(value), *found)

@@ -8,7 +8,7 @@ plain data: `dataclasses.asdict` of a `Law` is JSON without NaN or infinity.
 
 from dataclasses import dataclass
 from itertools import pairwise
-from math import exp, log
+from math import exp, isfinite, log
 from typing import Final, Literal, TypeAlias, final
 
 from attncost.core.errors import ShapeError
@@ -63,15 +63,21 @@ class Interval:
     low: float | None
     high: float | None
 
+    @classmethod
+    def around(cls, value: float, low: float, high: float) -> "Interval":
+        """Make one that holds its value, with None for infinity."""
+        low, high = min(low, value), max(high, value)
+        return cls(*(float(x) if isfinite(x) else None for x in (value, low, high)))
+
 
 @final
 @dataclass(frozen=True, slots=True)
-class Point:
-    """One length.
+class FittedLength:
+    """One length: its time, its FLOPs and what the law makes of them.
 
     Attributes:
         length: Tokens.
-        seconds: The median, or the printed value, with its interval.
+        seconds: The median, or the printed value, with its interval or band.
         fitted: What the law says, in seconds.
         linear: FLOPs by formula that grow with the length alone.
         core: FLOPs by formula between queries and keys.
@@ -155,7 +161,7 @@ class Law:
         crossover: The length from which the core takes longer; None if there is none.
         theory_crossover: The same if both terms ran at one speed.
         repeats: The fewest samples that a length has.
-        intervals: Where intervals come from: resampled samples, or a tolerance.
+        intervals: Where intervals come from: draws of what the medians may be, or a tolerance.
         margins: What the verdict forgave.
         verdict: Whether the formula agrees.
     """
@@ -166,7 +172,7 @@ class Law:
     core_rate: Interval
     merged: bool
     rms: float
-    points: tuple[Point, ...]
+    points: tuple[FittedLength, ...]
     exponents: tuple[Exponent, ...]
     overall: Exponent
     crossover: Interval | None

@@ -1,7 +1,9 @@
-"""How much memory a block of code takes, told by the allocator: `with Meter() as meter: model(x)`.
+"""How much memory a block of code takes, told by the allocator.
 
 Counted is what PyTorch allocates; NumPy and the interpreter are not seen. On a CPU it runs under
-PyTorch's profiler and slows the block down, so never time inside it.
+PyTorch's profiler and slows the block down, so never time inside it. Of other threads it sees
+nothing: what they allocate counts nothing, and what they free counts as live until its address is
+handed out again, so a peak can be too high there.
 """
 
 from types import TracebackType
@@ -15,15 +17,20 @@ from attncost.measure.allocator import Events, Memory, Monitor, Statistics
 
 
 @final
-class Meter:
+class MemoryMonitor:
     """Measure the memory of a block of code; ask for it once the block has ended.
 
     Blocks that were there before count nothing, whether they are used or freed; PyTorch remarks
     on standard error when one is freed on a CPU. On a GPU the peak that PyTorch keeps for the
-    whole process starts anew.
+    whole process starts anew, so one monitor a GPU may run at a time.
+
+    PyTorch's profiler prints on standard error whenever it runs, unless `KINETO_LOG_LEVEL` forbids
+    it, which it reads once a process. If a monitor is the first to profile and you have not set the
+    variable, it asks for silence: lines that a later profiler of yours would print there, errors
+    included, are lost as well. Set it yourself, to 4 for instance, to keep them.
 
     >>> import torch
-    >>> with Meter("cpu") as meter:
+    >>> with MemoryMonitor("cpu") as meter:
     ...     kept = torch.ones(256) + torch.ones(256)
     >>> meter.peak, meter.live
     (3072, 1024)
@@ -42,11 +49,12 @@ class Meter:
         self._device = device
         self._memory: Memory | None = None
 
-    def __enter__(self) -> "Meter":
-        self._memory = None
+    def __enter__(self) -> "MemoryMonitor":
         on_gpu = torch.device(self._device).type == "cuda"
-        self._monitor: Monitor = Statistics(self._device) if on_gpu else Events()
-        self._monitor.start()
+        monitor: Monitor = Statistics(self._device) if on_gpu else Events()
+        # Kept once it runs: if it is refused, the one that runs must still be there to be stopped.
+        monitor.start()
+        self._monitor, self._memory = monitor, None
         return self
 
     def __exit__(
@@ -58,7 +66,8 @@ class Meter:
         self._memory = self._monitor.stop()
         if self._memory is None and error is None:
             raise UnsupportedOption(
-                "a profiler ran inside the Meter and took its events: run them one after the other."
+                "a profiler ran inside the memory monitor and took its events: run them one after "
+                "the other."
             )
 
     @property
@@ -96,5 +105,5 @@ class Meter:
 
     def _measured(self) -> Memory:
         if self._memory is None:
-            raise UnsupportedOption("a Meter knows its numbers once its block has ended.")
+            raise UnsupportedOption("a memory monitor knows its numbers once its block has ended.")
         return self._memory

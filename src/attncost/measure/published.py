@@ -16,6 +16,10 @@ from attncost.measure.subject import Predicted
 
 LAYER: Final = "4nd² + 2n²d"
 _HEADER: Final = ["length", "milliseconds"]
+# Decades beyond what anybody timed, and well within what float64 can square.
+_MOST: Final = 10**12
+# Characters of a wrong line that a message repeats.
+_SHOWN: Final = 60
 
 
 @final
@@ -62,7 +66,7 @@ def read_table(path: Path) -> Published:
             f"{','.join(_HEADER)}."
         ) from error
     rows = [
-        (number, [cell.strip() for cell in next(csv.reader([line]))])
+        (number, _cells(path, number, line))
         for number, line in enumerate(lines, start=1)
         if line.strip() and not line.startswith("#")
     ]
@@ -70,6 +74,13 @@ def read_table(path: Path) -> Published:
     if header != _HEADER:
         raise _wrong(path, number, f"the header {','.join(_HEADER)}", header)
     return _published(path, rows[1:])
+
+
+def _cells(path: Path, number: int, line: str) -> list[str]:
+    try:
+        return [cell.strip() for cell in next(csv.reader([line]))]
+    except csv.Error as error:
+        raise _wrong(path, number, f"a line of CSV, not one with a {error}", [line]) from error
 
 
 def _published(path: Path, rows: list[tuple[int, list[str]]]) -> Published:
@@ -89,16 +100,18 @@ def _published(path: Path, rows: list[tuple[int, list[str]]]) -> Published:
 
 
 def _row(path: Path, number: int, cells: list[str]) -> tuple[int, Decimal]:
-    wanted = "a whole number of tokens and positive milliseconds, such as 128,1.2"
+    wanted = f"a whole number of tokens and positive milliseconds up to {_MOST:,}, such as 128,1.2"
     try:
         length, milliseconds = cells
         tokens, value = int(length), Decimal(milliseconds)
     except (ValueError, InvalidOperation) as error:
         raise _wrong(path, number, wanted, cells) from error
-    if tokens < 1 or not value.is_finite() or value <= 0:
+    if not 1 <= tokens <= _MOST or not value.is_finite() or not 1 / _MOST <= value <= _MOST:
         raise _wrong(path, number, wanted, cells)
     return tokens, value
 
 
 def _wrong(path: Path, number: int, wanted: str, cells: list[str]) -> ShapeError:
-    return ShapeError(f"{path}, line {number}: must be {wanted}, got {','.join(cells) or 'none'}.")
+    got = ",".join(cells) or "none"
+    shown = got if len(got) <= _SHOWN else f"{got[:_SHOWN]}…"
+    return ShapeError(f"{path}, line {number}: must be {wanted}, got {shown}.")

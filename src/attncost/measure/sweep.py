@@ -21,7 +21,9 @@ from attncost.measure.cell import Cell, Record, lack_of_memory, ready, sample
 from attncost.measure.clock import Clock
 from attncost.measure.subject import Subject
 
+THREADS: Final = 1
 _FEWEST_ROUNDS: Final = 2
+_LONGEST: Final = 1 << 24  # tokens; formulas walk over blocks of them
 
 
 @final
@@ -43,10 +45,10 @@ class Plan:
 
     def __post_init__(self) -> None:
         n = self.lengths
-        if not n or n[0] < 1 or any(a >= b for a, b in pairwise(n)):
+        if not n or n[0] < 1 or any(a >= b for a, b in pairwise(n)) or n[-1] > _LONGEST:
             raise ShapeError(
-                "lengths must be positive and strictly increasing, as in 64,128,256, got "
-                f"{','.join(map(str, n)) or 'none'}."
+                "lengths must be positive and strictly increasing, as in 64,128,256, and at most "
+                f"{_LONGEST:,}, got {','.join(map(str, n)) or 'none'}."
             )
         if self.rounds < 1:
             raise ShapeError(f"rounds must be at least 1, got {self.rounds}.")
@@ -110,12 +112,10 @@ def sweep(
     Raises:
         ShapeError: If there is no subject, or two have one name.
     """
-    names = [subject.name for subject in subjects]
-    if not names or len(set(names)) < len(names):
-        raise ShapeError(f"subjects must be one or more, with names that differ, got {names}.")
+    check_names(subjects)
     visits = _Visits(clock, record, progress)
     start, order, rounds, left = time.perf_counter(), random.Random(plan.seed), 0, math.inf
-    with _one_thread(), torch.inference_mode():
+    with _few_threads(), torch.inference_mode():
         # The first vector mathematics of a process is racy in torch 2.13; let it be this.
         torch.ones(1 << 14).exp().log()
         for length in plan.lengths:
@@ -130,6 +130,17 @@ def sweep(
             visits.round(rounds, _affordable(visits.cells, plan.rounds, rounds, left))
             rounds += 1
     return Outcome(rounds, bool(visits.cells) and rounds < plan.rounds, tuple(visits.skipped))
+
+
+def check_names(subjects: Sequence[Subject]) -> None:
+    """Refuse subjects that could not be told apart.
+
+    Raises:
+        ShapeError: If there is no subject, or two have one name.
+    """
+    names = [subject.name for subject in subjects]
+    if not names or len(set(names)) < len(names):
+        raise ShapeError(f"subjects must be one or more, with names that differ, got {names}.")
 
 
 @final
@@ -184,9 +195,9 @@ def _affordable(cells: Sequence[Cell], planned: int, finished: int, left: float)
 
 
 @contextmanager
-def _one_thread() -> Iterator[None]:
+def _few_threads() -> Iterator[None]:
     before = torch.get_num_threads()
-    torch.set_num_threads(1)
+    torch.set_num_threads(THREADS)
     try:
         yield
     finally:

@@ -30,6 +30,7 @@ _KEEPS_NONE: Final = frozenset({"full", "causal", "sdpa"})
 # What computes a model's or layer's own attention without keeping them.
 OWN: Final = frozenset({"full", "sdpa"})
 
+_WIDEST: Final = 1 << 16  # a layer of that width has 64 GiB of weights
 _LAYER_LENGTHS: Final = (64, 128, 256, 512, 1024, 2048, 4096)
 _MODEL_LENGTHS: Final = (16, 32, 64, 128, 256, 512, 1024, 2048)
 
@@ -145,15 +146,17 @@ def _layer(text: str) -> Target:
     for name in sizes.keys() - {"d_model", "heads"}:
         raise UnknownName("size of a layer", name, ("d_model", "heads"))
     for name, size in sizes.items():
-        if size < 1:
-            raise ShapeError(f"{name} of layer must be at least 1, got {size}.")
+        if not 1 <= size <= _WIDEST:
+            raise ShapeError(f"{name} of layer must lie between 1 and {_WIDEST:,}, got {size}.")
     configuration = Configuration(
         name="this layer",
         layers=1,
         block=BlockSizes(d_model=sizes["d_model"], heads=sizes["heads"]),
         attention=Full(),
     )
-    return Target(name=text, configuration=configuration, folder=None, lengths=_LAYER_LENGTHS)
+    # One name for one layer, however it was typed.
+    name = f"layer:d_model={sizes['d_model']},heads={sizes['heads']}"
+    return Target(name=name, configuration=configuration, folder=None, lengths=_LAYER_LENGTHS)
 
 
 def _folder(path: Path, *, name: str, model: str | None = None) -> Target:

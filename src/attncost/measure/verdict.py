@@ -4,11 +4,12 @@ FLOPs are not seconds: a machine may run projections and attention at different 
 more than a factor of 10 apart mean that something else than these FLOPs takes the time. So
 
 - **consistent**: a law whose speeds lie within that factor fits, and only such laws do;
-- **inconsistent**: no law whose speeds lie within that factor fits, even when what noise adds to
-  the errors in 95 % of runs is taken off;
-- **undecided**: laws within and beyond the factor fit; or noise alone may explain the errors; or
-  the standard error of the medians exceeds the tolerance; or the range is short, which is fewer
-  than 4 lengths, or the longest less than 8 times the shortest.
+- **inconsistent**: no law whose speeds lie within that factor fits, and noise does not explain
+  it: in 95 % of draws of the medians the best such law is off by more than the tolerance, after
+  noise is taken off (`evidence.proved`). A published table has no noise to take off;
+- **undecided**: laws within and beyond the factor fit; or noise may explain the errors; or noise
+  alone would make errors beyond the tolerance of an exact law; or the range is short, which is
+  fewer than 4 lengths, or the longest less than 8 times the shortest.
 
 For full attention the crossover moves as the ratio of speeds does, so the factor also says how
 far the measured crossover may be from the formula's. `evidence` says when a law fits.
@@ -17,7 +18,7 @@ far the measured crossover may be from the formula's. `evidence` says when a law
 from typing import Final
 
 from attncost.core.units import show
-from attncost.measure import reasons
+from attncost.measure import sentences
 from attncost.measure.evidence import Evidence
 from attncost.measure.law import Margins, Reason, Verdict
 
@@ -31,10 +32,10 @@ def judge(evidence: Evidence) -> Verdict:
     if len(lengths) < FEWEST_LENGTHS or lengths[-1] < SHORTEST_RANGE * lengths[0]:
         return _too_short(evidence)
     if not evidence.agrees:
-        forgiven = evidence.sampled and evidence.excess <= tolerance
-        return _too_noisy(evidence) if forgiven else _inconsistent(evidence)
+        explained = evidence.sampled and evidence.proved <= tolerance
+        return _too_near(evidence) if explained else _inconsistent(evidence)
     # Errors this small are no accident, unless the medians might have been anywhere.
-    if evidence.medians.noise > tolerance:
+    if evidence.noise > tolerance:
         return _too_noisy(evidence)
     return _consistent(evidence) if evidence.settled else _too_wide(evidence)
 
@@ -43,15 +44,15 @@ def rule(margins: Margins) -> str:
     """Return the rule in words."""
     return (
         "Consistent: a law whose speeds for linear part and attention are at most "
-        f"{margins.speeds:g} x apart fits within {reasons.percent(margins.tolerance)}, and no "
-        "other does. Inconsistent: no such law fits."
+        f"{margins.speeds:g} x apart fits within {sentences.percent(margins.tolerance)}, and no "
+        "other does. Inconsistent: no such law fits, nor does noise explain that in 95 % of draws."
     )
 
 
 def _consistent(evidence: Evidence) -> Verdict:
     sentence = (
         f"Consistent with {evidence.formula}: the law is off by "
-        f"{show(evidence.rms, 'percent')} rms, with {reasons.found(evidence)}."
+        f"{show(evidence.rms, 'percent')} rms, with {sentences.found(evidence)}."
     )
     return Verdict("consistent", sentence, (*_both(evidence), *_where(evidence)))
 
@@ -64,8 +65,8 @@ def _inconsistent(evidence: Evidence) -> Verdict:
         f"{growth.values['measured']:.1f} x, the formula {growth.values['formula']:.1f} x"
     )
     why = [growth, exponents]
-    why += _where(evidence) or [reasons.misfit(evidence)]
-    beyond = reasons.beyond(evidence)
+    why += _where(evidence) or [sentences.misfit(evidence)]
+    beyond = sentences.beyond(evidence)
     if beyond:
         why.append(beyond)
         sentence += (
@@ -86,27 +87,51 @@ def _too_short(evidence: Evidence) -> Verdict:
 
 
 def _too_noisy(evidence: Evidence) -> Verdict:
-    noise, tolerance = evidence.medians.noise, evidence.margins.tolerance
+    noise, tolerance = evidence.noise, evidence.margins.tolerance
     sentence = (
-        f"Undecided: the standard error of the medians is {show(noise, 'percent')}, too much to "
-        f"tell errors of {reasons.percent(tolerance)}; take more samples."
+        f"Undecided: noise alone would make errors of {show(noise, 'percent')} rms, too much to "
+        f"tell errors of {sentences.percent(tolerance)}; take more samples."
     )
-    reason = Reason("noise", sentence, {"noise": noise, "tolerance": tolerance})
+    return _noise(evidence, sentence)
+
+
+def _too_near(evidence: Evidence) -> Verdict:
+    near, proved, tolerance = evidence.near, evidence.proved, evidence.margins.tolerance
+    sentence = (
+        f"Undecided: the best law is off by {show(near, 'percent')} rms, more than "
+        f"{sentences.percent(tolerance)}, but without noise that may be {show(proved, 'percent')}; "
+        "take more samples."
+    )
+    return _noise(evidence, sentence)
+
+
+def _noise(evidence: Evidence, sentence: str) -> Verdict:
+    reason = Reason(
+        "noise",
+        sentence,
+        {
+            "noise": evidence.noise,
+            "tolerance": evidence.margins.tolerance,
+            "rms": evidence.near,
+            "proved": evidence.proved,
+        },
+    )
     return Verdict("undecided", sentence, (*_both(evidence), reason))
 
 
 def _too_wide(evidence: Evidence) -> Verdict:
     share = float((evidence.terms.core / evidence.terms.total).max())
     sentence = (
-        f"Undecided: {evidence.formula} fits, but so do laws with {reasons.found(evidence)}; "
-        f"attention is at most {show(share, 'percent')} of the FLOPs at these lengths."
+        f"Undecided: a law of {evidence.formula} fits, but so do laws with "
+        f"{sentences.found(evidence)}; attention is at most {show(share, 'percent')} of the "
+        "FLOPs at these lengths."
     )
     return Verdict("undecided", sentence, (*_both(evidence), *_where(evidence)))
 
 
 def _both(evidence: Evidence) -> tuple[Reason, Reason]:
-    return reasons.growth(evidence), reasons.exponents(evidence)
+    return sentences.growth(evidence), sentences.exponents(evidence)
 
 
 def _where(evidence: Evidence) -> list[Reason]:
-    return [reasons.crossover(evidence)] if evidence.speeds else []
+    return [sentences.crossover(evidence)] if evidence.speeds else []

@@ -31,7 +31,7 @@ def alternatives(model: Configuration, *, lengths: Sequence[int], command: str) 
         command: What reproduces it.
     """
     longest = lengths[-1]
-    found = {spelling(one): one for one in map(spelled, known())}
+    found = {spelling(one): one for one in (*map(spelled, known()), model.attention)}
     costs = {name: model.cost(longest, one).useful for name, one in found.items()}
     cheapest = min(costs, key=lambda name: costs[name])
     share = costs[cheapest] / model.cost(longest).useful

@@ -27,7 +27,11 @@ def lines(path: Path) -> list[str]:
     try:
         found = [line for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
     except (OSError, UnicodeDecodeError) as error:
-        raise StorageError(f"{path} cannot be read as UTF-8 text: {error}.") from error
+        reason = getattr(error, "strerror", None) or str(error)
+        raise StorageError(
+            f"{path} cannot be read as UTF-8 text ({reason}): give a file with a sequence on each "
+            "line."
+        ) from error
     if not found:
         raise StorageError(f"{path} holds no text: give a file with a sequence on each line.")
     return found

@@ -1,43 +1,20 @@
 """The document of `attncost report`: chapters gathered, what matters first."""
 
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, Final, Literal, final
+from typing import Any, Final, final
 
 from attncost.cost.configuration import Configuration
 from attncost.measure.target import Target
 from attncost.report.alternatives import alternatives
-from attncost.report.document import Chapter, Document
-from attncost.report.padding import padding
+from attncost.report.document import Document
+from attncost.report.padding import Text, padding
 from attncost.report.priced import priced
 from attncost.report.timed import Timing, timed
 
 # Of a run's first row: what a page says in its own places.
 _ELSEWHERE: Final = ("schema", "kind", "command")
-_UNITS: Final = {
-    "tokens": "tokens of the model's own tokenizer",
-    "words": "words between spaces, as the model has no tokenizer here",
-}
 _LONG: Final = (8192, 16384, 32768, 65536, 131072)
 _PRICED: Final = (64, 128, 256, 512, 1024, 2048, 4096)
-
-
-@final
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Text:
-    """A text whose lines are sequences.
-
-    Attributes:
-        name: Its file.
-        lengths: Tokens of each line, or words where there is no tokenizer.
-        unit: `tokens` or `words`.
-        batch_size: Lines in a batch.
-    """
-
-    name: str
-    lengths: Sequence[int]
-    unit: Literal["tokens", "words"]
-    batch_size: int
 
 
 @final
@@ -71,7 +48,7 @@ def report(target: Target, material: Material, *, command: str, formulas: str) -
     if timing:
         chapters.append(timed(target, timing))
     if text:
-        chapters.append(_padding(model, text, formulas))
+        chapters.append(padding(text, longest=model.longest, command=formulas))
     chapters.append(alternatives(model, lengths=lengths, command=formulas))
     beside = material.beside
     if beside and beside != model:
@@ -89,21 +66,11 @@ def report(target: Target, material: Material, *, command: str, formulas: str) -
     )
 
 
-def _padding(model: Configuration, text: Text, command: str) -> Chapter:
-    return padding(
-        text.lengths,
-        longest=model.longest,
-        batch_size=text.batch_size,
-        name=f"{text.name}, {_UNITS[text.unit]}",
-        command=command,
-    )
-
-
 def _lengths(target: Target) -> tuple[int, ...]:
     longest = target.configuration.longest
     if not target.lengths and longest is None:
         return _LONG
-    return tuple(n for n in _PRICED if longest is None or n <= longest)
+    return tuple(n for n in _PRICED if longest is None or n <= longest) or (longest or 1,)
 
 
 def _named(target: Target) -> str:
@@ -132,8 +99,10 @@ def _facts(target: Target, timing: Timing | None, text: Text | None) -> dict[str
     }
     if timing:
         facts["environment"] = {
-            key: value for key, value in timing.environment.items() if key not in _ELSEWHERE
+            key: round(value, 2) if isinstance(value, float) else value
+            for key, value in timing.environment.items()
+            if key not in _ELSEWHERE
         }
         facts["measured"] = [asdict(cell) for cell in timing.cells]
-        facts["laws"] = {name: asdict(law) for name, law in timing.laws.items()}
+        facts["laws"] = {name: asdict(law) for name, law in timing.laws.fitted.items()}
     return facts

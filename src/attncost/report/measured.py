@@ -49,7 +49,7 @@ def run_document(
         title=f"One forward call, median by {environment['clock']}",
         subtitle=(
             f"{environment['device']}, {environment['processor']}, "
-            f"{environment['threads']} thread(s), torch {environment['torch']}"
+            f"threads: {environment['threads']}, torch {environment['torch']}"
         ),
         command=command,
         sections=(

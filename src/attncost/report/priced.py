@@ -30,7 +30,7 @@ def priced(model: Configuration, *, lengths: Sequence[int], command: str) -> Cha
         key=f"cost_{key(model)}",
         text=(
             f"{_first(model.name)}, {longest:,} tokens: {show(whole, 'flops')}, "
-            f"{show(share, 'percent')} attention{_leads(over)}."
+            f"{show(share, 'percent')} attention{_half(over)}."
         ),
         values={
             "length": longest,
@@ -56,7 +56,7 @@ def takes_over(model: Configuration) -> int | None:
 
 def _looked(model: Configuration) -> int:
     """Return how far is far enough: the two meet below 16 d_model in most models."""
-    return 32 * model.block.d_model
+    return min(32 * model.block.d_model, 1 << 20)
 
 
 def curve(name: str, cost: Callable[[int], Count], lengths: Sequence[int]) -> Series:
@@ -118,7 +118,8 @@ def _steps(model: Configuration, length: int, command: str) -> Table:
         for name, step in cost.steps
     ]
     return Table(
-        title=f"Each step of {model.name} at {length:,} tokens, in all layers",
+        title=f"Each step of {model.name} at {length:,} tokens"
+        + (", in all layers" if model.layers > 1 else ""),
         columns=(
             Column("step"),
             Column("FLOPs", "flops"),
@@ -138,8 +139,8 @@ def _per_layer(model: Configuration, length: int) -> str:
     return show(block_cost(model.attention, model.block, length=length).useful, "flops")
 
 
-def _leads(over: int | None) -> str:
-    return "" if over is None else f"; leads from {over:,}"
+def _half(over: int | None) -> str:
+    return "" if over is None else f"; half from {over:,}"
 
 
 def _first(name: str) -> str:

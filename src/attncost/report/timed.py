@@ -9,12 +9,14 @@ from attncost.core.units import show
 from attncost.cost.peak import peak_elements
 from attncost.draw.chart import MOST_SERIES, Axis, Chart, Point, Series
 from attncost.measure.law import Law
+from attncost.measure.laws import Laws
 from attncost.measure.sentences import written
 from attncost.measure.summary import Measured
 from attncost.measure.target import KEEPS_WEIGHTS, OWN, Target
 from attncost.report.document import Chapter, Column, Figure, Finding, Section, Table
 
 _FLOAT32: Final = 4
+_LONG: Final = 1e6
 _TOKENS: Final = Axis(label="tokens", unit="tokens")
 
 
@@ -27,14 +29,14 @@ class Timing:
         run: The folder of its samples.
         environment: The first row of that folder.
         cells: Medians, in the order of subjects and lengths.
-        laws: The law of each subject.
+        laws: The law of each subject that has one.
         attentions: What computes attention in each subject.
     """
 
     run: str
     environment: Mapping[str, Any]
     cells: Sequence[Measured]
-    laws: Mapping[str, Law]
+    laws: Laws
     attentions: Mapping[str, str]
 
 
@@ -42,12 +44,13 @@ def timed(target: Target, timing: Timing) -> Chapter:
     """Return measured time and memory against theory."""
     fit, command = f"attncost fit {shlex.quote(timing.run)}", str(timing.environment["command"])
     text = [f"Every sample is in {timing.run}.", *timing.environment.get("notes", ())]
-    text += [f"{name}: {law.verdict.sentence}" for name, law in timing.laws.items()]
+    text += [f"{name}: {law.verdict.sentence}" for name, law in timing.laws.fitted.items()]
+    text += [f"{name}: no law, for {reason}" for name, reason in timing.laws.without.items()]
     section = Section(
         title="What it takes here, measured",
         text=tuple(text),
         blocks=(_times(target, timing, command), _memory(target, timing, command))
-        + ((_laws(timing.laws, fit),) if timing.laws else ()),
+        + ((_laws(timing.laws.fitted, fit),) if timing.laws.fitted else ()),
     )
     return Chapter((*_findings(timing, command), *_verdict(timing, fit)), section)
 
@@ -79,11 +82,11 @@ def _findings(timing: Timing, command: str) -> Iterable[Finding]:
 
 
 def _verdict(timing: Timing, command: str) -> Iterable[Finding]:
-    names = {timing.attentions[subject]: subject for subject in timing.laws}
+    names = {timing.attentions[subject]: subject for subject in timing.laws.fitted}
     if not names:
         return
     name = next((name for name in names if name in OWN), next(iter(names)))
-    law = timing.laws[names[name]]
+    law = timing.laws.fitted[names[name]]
     yield Finding(
         key="law",
         text=_answer(name, law),
@@ -107,14 +110,20 @@ def _answer(name: str, law: Law) -> str:
         return f"Time of {name} does not follow its FLOPs: {grows}."
     crossing = law.crossover
     if crossing is None or crossing.value is None or law.verdict.word == "undecided":
-        return f"Up to {last.length:,} tokens time cannot tell where attention leads in {name}."
-    ends = f" ({crossing.low:,.0f}-{crossing.high:,.0f})" if crossing.high else ""
+        return f"Up to {last.length:,} tokens time ({name}) cannot tell where attention leads."
+    at, low, high = (_brief(x) for x in (crossing.value, crossing.low, crossing.high))
+    ends = f" ({low}-{high})" if high else ""
     beyond = ", extrapolated" if crossing.value > last.length else ""
-    return f"By time attention leads from {crossing.value:,.0f} tokens{ends} in {name}{beyond}."
+    return f"By time attention leads from {at}{ends} in {name}{beyond}."
+
+
+def _brief(length: float | None) -> str:
+    """Write a length in a few characters, also one that no sequence has."""
+    return "" if length is None else show(length, "tokens" if length < _LONG else "count")
 
 
 def _times(target: Target, timing: Timing, command: str) -> Figure:
-    cells, laws = timing.cells, timing.laws
+    cells, laws = timing.cells, timing.laws.fitted
     series = []
     for name in _shown(cells):
         of_name = [cell for cell in cells if cell.subject == name]
@@ -234,12 +243,13 @@ def _laws(laws: Mapping[str, Law], command: str) -> Table:
             Column("linear part", "rate"),
             Column("attention", "rate"),
             Column("crossover, measured"),
-            Column("by formula", "tokens"),
+            Column("by FLOPs", "tokens"),
         ),
         rows=tuple(row(name, law) for name, law in laws.items()),
         note=(
             "T(n) = c0 + linear FLOPs / speed + attention's FLOPs / speed, fitted to relative "
-            "errors. The crossover is where attention takes as long as all the rest."
+            "errors. The crossover is where attention takes as long as all the rest; by FLOPs, "
+            "where the kernel executes as many, masked pairs included."
         ),
         command=command,
     )
