@@ -34,9 +34,9 @@ def swept(
     Raises:
         Interrupted: At Ctrl-C; what was measured is kept.
     """
-    from attncost.measure.environment import environment  # noqa: PLC0415 -- keep --help light
-    from attncost.measure.store import Run, read  # noqa: PLC0415 -- see above
-    from attncost.measure.sweep import check_names, sweep  # noqa: PLC0415 -- see above
+    from attncost.measure.environment import environment
+    from attncost.measure.store import Run, read
+    from attncost.measure.sweep import check_names, sweep
 
     # Ask every formula and load every model, so that what cannot run is refused before anything is
     # written.
@@ -70,7 +70,7 @@ def swept(
 
 def fresh_run() -> Path:
     """Return the name of a run that starts now."""
-    from datetime import datetime  # noqa: PLC0415 -- see above
+    from datetime import datetime
 
     return Path(f"attncost-run-{datetime.now():%Y%m%d-%H%M%S}")
 
@@ -81,9 +81,9 @@ def _bar() -> "Iterator[Callable[[Progress], None]]":
     if not sys.stderr.isatty():
         yield lambda _: None
         return
-    from rich.console import Console  # noqa: PLC0415 -- see above
-    from rich.progress import BarColumn, TextColumn, TimeRemainingColumn  # noqa: PLC0415
-    from rich.progress import Progress as Bar  # noqa: PLC0415 -- see above
+    from rich.console import Console
+    from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
+    from rich.progress import Progress as Bar
 
     columns = (TextColumn("{task.description}"), BarColumn(12), TimeRemainingColumn())
     # A thread that redraws would be charged to the CPU time of this process: draw between cells.

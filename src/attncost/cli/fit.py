@@ -36,8 +36,8 @@ def fit(
     is a finding: the exit status is 0 whatever it is. A subject of a run that no law can be fitted
     to is named after the laws of the others.
     """
-    from attncost.measure.law import Margins  # noqa: PLC0415 -- keep --help light
-    from attncost.measure.laws import Laws  # noqa: PLC0415 -- see above
+    from attncost.measure.law import Margins
+    from attncost.measure.laws import Laws
 
     margins = Margins(tolerance=tolerance)
     if source.is_dir() or source.suffix == ".jsonl":
@@ -62,16 +62,16 @@ def fit(
 
 
 def _left_out(option: object, reason: str) -> None:
-    from attncost.core.errors import ShapeError  # noqa: PLC0415 -- see above
+    from attncost.core.errors import ShapeError
 
     if option is not None:
         raise ShapeError(reason)
 
 
 def _table(path: Path, *, d_model: int | None, margins: "Margins") -> "Law":
-    from attncost.core.errors import ShapeError  # noqa: PLC0415 -- see above
-    from attncost.measure.fit import fit_law  # noqa: PLC0415 -- see above
-    from attncost.measure.published import LAYER, layer, read_table  # noqa: PLC0415 -- see above
+    from attncost.core.errors import ShapeError
+    from attncost.measure.fit import fit_law
+    from attncost.measure.published import LAYER, layer, read_table
 
     table = read_table(path)
     if d_model is None:
@@ -85,9 +85,9 @@ def _table(path: Path, *, d_model: int | None, margins: "Margins") -> "Law":
 
 
 def _run(path: Path, *, subject: str | None, margins: "Margins") -> "tuple[dict[str, Any], Laws]":
-    from attncost.core.errors import ShapeError, UnknownName  # noqa: PLC0415 -- see above
-    from attncost.measure.laws import laws_of  # noqa: PLC0415 -- see above
-    from attncost.measure.store import read  # noqa: PLC0415 -- see above
+    from attncost.core.errors import ShapeError, UnknownName
+    from attncost.measure.laws import laws_of
+    from attncost.measure.store import read
 
     environment, samples = read(path if path.is_dir() else path.parent)
     known = {sample.subject for sample in samples}
@@ -102,8 +102,8 @@ def _run(path: Path, *, subject: str | None, margins: "Margins") -> "tuple[dict[
 
 
 def _text(name: str, law: "Law") -> str:
-    from attncost.measure.sentences import because, sentences  # noqa: PLC0415 -- see above
-    from attncost.measure.verdict import rule  # noqa: PLC0415 -- see above
+    from attncost.measure.sentences import because, sentences
+    from attncost.measure.verdict import rule
 
     verdict, *rest = sentences(law)
     return "\n".join(
@@ -122,7 +122,7 @@ def _text(name: str, law: "Law") -> str:
 
 def _rows(law: "Law") -> list[str]:
     """Return the table: every length, and the exponent from the length above it."""
-    from attncost.core.units import show  # noqa: PLC0415 -- see above
+    from attncost.core.units import show
 
     lines = [
         f"{'':>7} {'':>9} {'':^21} {'':>9} {'':>7}  {'exponent':>9}",

@@ -41,13 +41,13 @@ def measure(
 
     For instance: attncost measure --attention naive,full --lengths 64,512
     """
-    from attncost.measure.clock import clock_for  # noqa: PLC0415 -- keep --help light
-    from attncost.measure.summary import measured  # noqa: PLC0415 -- see above
-    from attncost.measure.sweep import Plan  # noqa: PLC0415 -- see above
-    from attncost.measure.target import target  # noqa: PLC0415 -- see above
-    from attncost.report.measured import run_document  # noqa: PLC0415 -- see above
-    from attncost.report.plain import dumped  # noqa: PLC0415 -- see above
-    from attncost.report.text import text  # noqa: PLC0415 -- see above
+    from attncost.measure.clock import clock_for
+    from attncost.measure.summary import measured
+    from attncost.measure.sweep import Plan
+    from attncost.measure.target import target
+    from attncost.report.measured import run_document
+    from attncost.report.plain import dumped
+    from attncost.report.text import text
 
     clock, chosen = clock_for(device), target(model)
     with _default_device(device):
@@ -79,7 +79,7 @@ def _default_device(device: str) -> "Iterator[None]":
     if device == "cpu":
         yield
         return
-    import torch  # noqa: PLC0415 -- see above
+    import torch
 
     with torch.device(device):
         yield

@@ -55,10 +55,10 @@ def report(
 
     For instance: attncost report demo -o page.html
     """
-    from attncost.cost.configuration import preset  # noqa: PLC0415 -- keep --help light
-    from attncost.measure.target import target  # noqa: PLC0415 -- see above
-    from attncost.report.findings import Material  # noqa: PLC0415 -- see above
-    from attncost.report.findings import report as gathered  # noqa: PLC0415 -- see above
+    from attncost.cost.configuration import preset
+    from attncost.measure.target import target
+    from attncost.report.findings import Material
+    from attncost.report.findings import report as gathered
 
     chosen = target(model)
     other = None if beside == "none" else preset(beside)
@@ -95,12 +95,12 @@ def _left_out(how: dict[str, Any], preset: "Target | None") -> None:
 
 def _text(chosen: "Target", path: Path | None, batch: int) -> "Text":
     """Count the tokens of each line, before anything long begins."""
-    from attncost.integrations.transformers import (  # noqa: PLC0415 -- see above
+    from attncost.integrations.transformers import (
         has_tokenizer,
         token_lengths,
     )
-    from attncost.report.example import example_text, lines  # noqa: PLC0415 -- see above
-    from attncost.report.padding import Text  # noqa: PLC0415 -- see above
+    from attncost.report.example import example_text, lines
+    from attncost.report.padding import Text
 
     if batch < 1:
         raise ShapeError(f"--batch must be at least 1, got {batch}.")
@@ -132,7 +132,7 @@ def _unwritable(output: Path, error: OSError) -> StorageError:
 
 def _read(run: Path, chosen: "Target") -> "Timing":
     """Read a run, if it is of the same model."""
-    from attncost.measure.store import read  # noqa: PLC0415 -- see above
+    from attncost.measure.store import read
 
     facts, samples = read(run)
     if facts.get("model") != chosen.name:
@@ -144,9 +144,9 @@ def _read(run: Path, chosen: "Target") -> "Timing":
 
 
 def _timing(run: Path, facts: dict[str, Any], samples: "list[Sample]") -> "Timing":
-    from attncost.measure.laws import laws_of  # noqa: PLC0415 -- see above
-    from attncost.measure.summary import measured  # noqa: PLC0415 -- see above
-    from attncost.report.timed import Timing  # noqa: PLC0415 -- see above
+    from attncost.measure.laws import laws_of
+    from attncost.measure.summary import measured
+    from attncost.report.timed import Timing
 
     return Timing(
         run=str(run),
@@ -158,8 +158,8 @@ def _timing(run: Path, facts: dict[str, Any], samples: "list[Sample]") -> "Timin
 
 
 def _measured(chosen: "Target", how: dict[str, Any]) -> "Timing":
-    from attncost.measure.clock import clock_for  # noqa: PLC0415 -- see above
-    from attncost.measure.sweep import Plan  # noqa: PLC0415 -- see above
+    from attncost.measure.clock import clock_for
+    from attncost.measure.sweep import Plan
 
     given = how["lengths"]
     plan = Plan(
@@ -184,8 +184,8 @@ def _measured(chosen: "Target", how: dict[str, Any]) -> "Timing":
 
 
 def _print(document: "Document", output: Path, *, as_json: bool) -> None:
-    from attncost.report.html import html  # noqa: PLC0415 -- see above
-    from attncost.report.plain import dumped  # noqa: PLC0415 -- see above
+    from attncost.report.html import html
+    from attncost.report.plain import dumped
 
     page = html(document)
     try:
