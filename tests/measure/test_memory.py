@@ -188,6 +188,11 @@ def test_a_profiler_inside_takes_the_events_and_that_is_said():
     assert meter.peak == 40
 
 
+def test_a_device_that_it_cannot_watch_is_refused():
+    with pytest.raises(UnsupportedOption, match="watched on cpu and cuda, got 'mps'"):
+        MemoryMonitor("mps")
+
+
 def test_it_prints_a_short_line_with_units():
     meter = MemoryMonitor()
     assert str(meter) == "not measured"

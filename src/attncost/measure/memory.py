@@ -39,6 +39,9 @@ class MemoryMonitor:
 
     Args:
         device: `cpu` or `cuda`; if left out, `cuda` where this process already uses it.
+
+    Raises:
+        UnsupportedOption: If the device is another one; on entering, if a profiler is running.
     """
 
     __slots__ = ("_device", "_memory", "_monitor")
@@ -46,6 +49,8 @@ class MemoryMonitor:
     def __init__(self, device: str | None = None) -> None:
         if device is None:
             device = "cuda" if torch.cuda.is_initialized() else "cpu"
+        if torch.device(device).type not in ("cpu", "cuda"):
+            raise UnsupportedOption(f"memory is watched on cpu and cuda, got {device!r}.")
         self._device = device
         self._memory: Memory | None = None
 
