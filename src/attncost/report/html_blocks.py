@@ -29,8 +29,11 @@ def block_groups(blocks: Iterable[Table | Figure], ident: str) -> Iterator[str]:
     """
     numbered = enumerate(blocks, 1)
     for narrow, group in groupby(numbered, lambda pair: _is_narrow(pair[1])):
-        parts = [_block(block, f"{ident}-{number}") for number, block in group]
-        yield element("div", *parts, class_="figures") if narrow else "\n".join(parts)
+        members = list(group)
+        parts = [_block(block, f"{ident}-{number}") for number, block in members]
+        mixed = any(isinstance(block, Table) for _, block in members)
+        kind = "figures mixed" if mixed else "figures"
+        yield element("div", *parts, class_=kind) if narrow else "\n".join(parts)
 
 
 def _is_narrow(block: Table | Figure) -> bool:
