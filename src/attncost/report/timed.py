@@ -109,12 +109,13 @@ def _answer(name: str, law: Law) -> str:
         grows = f"it grows {time:,.1f} x, they {flops:,.1f} x"
         return f"Time of {name} does not follow its FLOPs: {grows}."
     crossing = law.crossover
-    if crossing is None or crossing.value is None or law.verdict.word == "undecided":
+    if crossing is None or crossing.value is None:
         return f"Up to {last.length:,} tokens time ({name}) cannot tell where attention leads."
     at, low, high = (_brief(x) for x in (crossing.value, crossing.low, crossing.high))
     ends = f" ({low}-{high})" if high else ""
     beyond = ", extrapolated" if crossing.value > last.length else ""
-    return f"By time attention leads from {at}{ends} in {name}{beyond}."
+    sure = ", undecided" if law.verdict.word == "undecided" else beyond
+    return f"By time attention leads from {at}{ends} in {name}{sure}."
 
 
 def _brief(length: float | None) -> str:
