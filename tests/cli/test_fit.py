@@ -118,7 +118,7 @@ def test_a_mistaken_request_of_a_run_is_answered_in_one_line(options, reason, ru
         ([EXAMPLE, "--d-model", "1" + 400 * "0"], "FLOPs must be at most 1e+60"),
         ([EXAMPLE, "--d-model", "512", "--subject", "x"], "leave --subject out"),
         (["nowhere.csv", "--d-model", "512"], "nowhere.csv cannot be read"),
-        (["nowhere.jsonl"], "samples.jsonl"),
+        (["nowhere.jsonl"], "nowhere.jsonl does not exist: name a folder"),
         ([str(Path(__file__).parent)], "samples.jsonl"),
         ([], "Missing argument 'source'"),
     ],

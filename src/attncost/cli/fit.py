@@ -85,10 +85,12 @@ def _table(path: Path, *, d_model: int | None, margins: "Margins") -> "Law":
 
 
 def _run(path: Path, *, subject: str | None, margins: "Margins") -> "tuple[dict[str, Any], Laws]":
-    from attncost.core.errors import ShapeError, UnknownName
+    from attncost.core.errors import ShapeError, StorageError, UnknownName
     from attncost.measure.laws import laws_of
     from attncost.measure.store import read
 
+    if not path.exists():
+        raise StorageError(f"{path} does not exist: name a folder that `attncost measure` wrote.")
     environment, samples = read(path if path.is_dir() else path.parent)
     known = {sample.subject for sample in samples}
     if subject is not None and subject not in known:
