@@ -28,7 +28,7 @@ def measure(
     qkv: Annotated[
         str | None, typer.Option(help="separate, fused; what the model has, if left out")
     ] = None,
-    rounds: Annotated[int, typer.Option(help="samples of each length")] = 7,
+    rounds: Annotated[int, typer.Option(help="samples of each length")] = 9,
     budget: Annotated[float, typer.Option(help="seconds after which no round begins")] = 120,
     seed: Annotated[int, typer.Option(help="of the order of samples")] = 0,
     output: Annotated[

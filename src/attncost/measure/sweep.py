@@ -39,7 +39,7 @@ class Plan:
     """
 
     lengths: tuple[int, ...]
-    rounds: int = 7
+    rounds: int = 9
     seed: int = 0
     budget: float | None = None
 
