@@ -13,9 +13,8 @@ import sys
 import tempfile
 from dataclasses import asdict
 from pathlib import Path
-from statistics import median
 
-from benchmarks.promise import Promise, settle
+from benchmarks.promise import Promise, median_of_runs, settle
 
 from attncost.measure.clock import clock_for
 from attncost.measure.environment import environment
@@ -79,20 +78,8 @@ def promises(fused: list[Law]) -> list[Promise]:
     errors = [100 * law.rms for law in fused]
     against = [float(law.verdict.word != "consistent") for law in fused]
     return [
-        Promise(
-            name="rms error of the fused layer's law in %, median of runs",
-            figure=median(errors),
-            low=median(errors),
-            high=max(errors),
-            limit=4.0,
-        ),
-        Promise(
-            name="runs that are not consistent, median",
-            figure=median(against),
-            low=median(against),
-            high=max(against),
-            limit=0.0,
-        ),
+        median_of_runs("rms error of the fused layer's law in %, median of runs", errors, limit=4),
+        median_of_runs("runs that are not consistent, median", against, limit=0),
     ]
 
 

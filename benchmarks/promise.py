@@ -1,6 +1,7 @@
 """What a benchmark ends with: one line a promise, and an exit status that says if all were kept."""
 
 from dataclasses import dataclass
+from statistics import median
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -10,8 +11,8 @@ class Promise:
     Attributes:
         name: What is promised.
         figure: What was measured.
-        low: Lower end of its 95 % interval, or the least of several runs.
-        high: Upper end, or the greatest.
+        low: Lower end of its 95 % interval.
+        high: Upper end.
         limit: What it must not exceed.
     """
 
@@ -30,6 +31,12 @@ class Promise:
         word = "met" if self.met else "missed"
         ends = f"[{self.low:.3g}, {self.high:.3g}]"
         return f"{word}: {self.name}: {self.figure:.3g} {ends}, promised {self.limit:.3g}"
+
+
+def median_of_runs(name: str, figures: list[float], *, limit: float) -> Promise:
+    """Return a promise of a median, which has no slack: `low` is the median, `high` the worst."""
+    middle = median(figures)
+    return Promise(name=name, figure=middle, low=middle, high=max(figures), limit=limit)
 
 
 def settle(promises: list[Promise]) -> int:

@@ -1,4 +1,4 @@
-from benchmarks.promise import Promise, settle
+from benchmarks.promise import Promise, median_of_runs, settle
 
 
 def promise(low, high, limit=4.0):
@@ -10,3 +10,8 @@ def test_a_promise_is_missed_only_if_its_whole_interval_is_beyond(capsys):
     assert settle([promise(1, 3), promise(4.1, 9)]) == 1
     *_, last = capsys.readouterr().out.splitlines()
     assert last == "missed: error: 6.55 [4.1, 9], promised 4"
+
+
+def test_a_promise_of_a_median_has_no_slack():
+    assert median_of_runs("error", [1, 9, 4], limit=4).met
+    assert not median_of_runs("error", [1, 9, 4.1], limit=4).met

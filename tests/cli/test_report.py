@@ -59,6 +59,15 @@ def test_a_run_of_another_model_is_not_taken_for_this_one(run, tmp_path, capsys)
     assert not page.exists()
 
 
+def test_a_layer_is_the_same_however_it_is_typed(tmp_path, capsys):
+    path, page = str(tmp_path / "run"), str(tmp_path / "page.html")
+    swapped = ["measure", "layer:heads=2,d_model=16", "--lengths", "8,16", "--rounds", "1"]
+    assert main([*swapped, "--attention", "full", "-o", path]) == 0
+    assert main(["layer:heads=2,d_model=16", "--run", path, "-o", page]) == 0
+    assert main([LAYER, "--run", path, "-o", page]) == 0
+    assert "16 tokens take" in capsys.readouterr().out
+
+
 def test_what_is_not_measured_says_so_in_its_command(tmp_path):
     page = tmp_path / "page.html"
     assert main([LAYER, "--no-measure", "--batch", "8", "-o", str(page)]) == 0

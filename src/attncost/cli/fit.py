@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from attncost.core.errors import ShapeError, StorageError, UnknownName
+
 if TYPE_CHECKING:
     from attncost.measure.law import Law, Margins
     from attncost.measure.laws import Laws
@@ -62,14 +64,11 @@ def fit(
 
 
 def _left_out(option: object, reason: str) -> None:
-    from attncost.core.errors import ShapeError
-
     if option is not None:
         raise ShapeError(reason)
 
 
 def _table(path: Path, *, d_model: int | None, margins: "Margins") -> "Law":
-    from attncost.core.errors import ShapeError
     from attncost.measure.fit import fit_law
     from attncost.measure.published import LAYER, layer, read_table
 
@@ -85,7 +84,6 @@ def _table(path: Path, *, d_model: int | None, margins: "Margins") -> "Law":
 
 
 def _run(path: Path, *, subject: str | None, margins: "Margins") -> "tuple[dict[str, Any], Laws]":
-    from attncost.core.errors import ShapeError, StorageError, UnknownName
     from attncost.measure.laws import laws_of
     from attncost.measure.store import read
 

@@ -64,7 +64,7 @@ def measure(
             "seed": seed,
             "device": device,
         }
-        facts = {"model": model, "command": command("measure", [model], wishes)}
+        facts = {"model": chosen.name, "command": command("measure", [model], wishes)}
         path = output or fresh_run()
         where, samples = swept(subjects, plan, clock, path, facts=facts)
     document = run_document(

@@ -41,7 +41,7 @@ class Target:
     """A model or a layer.
 
     Attributes:
-        name: As it was typed.
+        name: As it was typed, but for a layer, which has one name; a run carries it.
         configuration: Its sizes.
         folder: Where its weights and tokenizer lie; None for a layer or a preset.
         lengths: Where to measure, if nobody says otherwise; empty if it cannot be.

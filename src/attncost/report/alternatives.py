@@ -1,6 +1,7 @@
 """What every other attention would cost at a model's sizes, and from which length it wins."""
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, Final
 
 from attncost.core.counts import Count
@@ -138,6 +139,7 @@ def _executed_wins(model: Configuration, attention: Pattern | Mechanism) -> int 
     return first
 
 
+@lru_cache(maxsize=1 << 12)  # the model's own is compared with every other
 def _executed(model: Configuration, attention: Pattern | Mechanism, n: int) -> int:
     dims = model.block.dims(n)
     cost = (

@@ -1,7 +1,7 @@
 """What a model took here, in time and memory over the length, beside what formulas say."""
 
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Final, final
 
@@ -59,7 +59,7 @@ def _findings(timing: Timing, command: str) -> Iterable[Finding]:
     """Compare the model's own attention with one that keeps its weights, where both were run."""
     longest = max(cell.length for cell in timing.cells)
     last = {timing.attentions[c.subject]: c for c in timing.cells if c.length == longest}
-    name = next((name for name in last if name in OWN), next(iter(last)))
+    name = _own(last)
     own, naive = last[name], next((n for n in last if n in KEEPS_WEIGHTS and n != name), None)
     times = holds = ""
     if naive:
@@ -67,7 +67,7 @@ def _findings(timing: Timing, command: str) -> Iterable[Finding]:
         holds = f", {show(last[naive].peak_bytes, 'bytes')} with {naive}"
     yield Finding(
         key="measured_time",
-        text=(f"{longest:,} tokens take {show(own.seconds, 'seconds')} here with {name}{times}."),
+        text=f"{longest:,} tokens take {show(own.seconds, 'seconds')} here with {name}{times}.",
         values={"length": longest, "seconds": {key: c.seconds for key, c in last.items()}},
         command=command,
     )
@@ -85,7 +85,7 @@ def _verdict(timing: Timing, command: str) -> Iterable[Finding]:
     names = {timing.attentions[subject]: subject for subject in timing.laws.fitted}
     if not names:
         return
-    name = next((name for name in names if name in OWN), next(iter(names)))
+    name = _own(names)
     law = timing.laws.fitted[names[name]]
     yield Finding(
         key="law",
@@ -100,13 +100,18 @@ def _verdict(timing: Timing, command: str) -> Iterable[Finding]:
     )
 
 
+def _own(names: Iterable[str]) -> str:
+    """Return the model's own attention, or else the first."""
+    first, *_ = given = list(names)
+    return next((name for name in given if name in OWN), first)
+
+
 def _answer(name: str, law: Law) -> str:
     """Say in a line where attention leads by time, if the law can tell."""
-    first, last = law.points[0], law.points[-1]
+    last = law.points[-1]
     if law.verdict.word == "inconsistent":
-        time = (last.seconds.value or 0.0) / (first.seconds.value or 1.0)
-        flops = (last.linear + last.core) / (first.linear + first.core)
-        grows = f"it grows {time:,.1f} x, they {flops:,.1f} x"
+        growth = next(why.values for why in law.verdict.reasons if why.key == "growth")
+        grows = f"it grows {growth['measured']:,.1f} x, they {growth['formula']:,.1f} x"
         return f"Time of {name} does not follow its FLOPs: {grows}."
     crossing = law.crossover
     if crossing is None or crossing.value is None:
@@ -125,14 +130,10 @@ def _brief(length: float | None) -> str:
 
 def _times(target: Target, timing: Timing, command: str) -> Figure:
     cells, laws = timing.cells, timing.laws.fitted
-    series = []
-    for name in _shown(cells):
-        of_name = [cell for cell in cells if cell.subject == name]
-        points = tuple(Point(c.length, c.seconds, c.low, c.high) for c in of_name)
-        series.append(Series(name, points, "markers", name))
-        if name in laws:
-            fitted = tuple(Point(c.length, laws[name].predict(c.length)) for c in of_name)
-            series.append(Series("", fitted, group=name))
+
+    def marker(cell: Measured) -> Point:
+        return Point(cell.length, cell.seconds, cell.low, cell.high)
+
     chart = Chart(
         title=f"One forward call of {target.configuration.name}",
         description=(
@@ -141,7 +142,7 @@ def _times(target: Target, timing: Timing, command: str) -> Figure:
         ),
         x=_TOKENS,
         y=Axis(label="one call", unit="seconds"),
-        series=tuple(series),
+        series=tuple(_series(cells, marker, lambda cell: _predicted(laws, cell))),
     )
     columns = ("time", "low", "high", "law")
     rows = tuple(
@@ -165,15 +166,10 @@ def _times(target: Target, timing: Timing, command: str) -> Figure:
 
 def _memory(target: Target, timing: Timing, command: str) -> Figure:
     cells = timing.cells
-    series = []
-    for name in _shown(cells):
-        of_name = [cell for cell in cells if cell.subject == name]
-        points = tuple(Point(c.length, c.peak_bytes) for c in of_name)
-        series.append(Series(name, points, "markers", name))
-        formula = [(c.length, _formula(target, timing, c)) for c in of_name]
-        if all(peak for _, peak in formula):
-            line = tuple(Point(n, peak or 0) for n, peak in formula)
-            series.append(Series("", line, group=name))
+
+    def marker(cell: Measured) -> Point:
+        return Point(cell.length, cell.peak_bytes)
+
     chart = Chart(
         title="The most memory that one call holds at once",
         description=(
@@ -182,7 +178,7 @@ def _memory(target: Target, timing: Timing, command: str) -> Figure:
         ),
         x=_TOKENS,
         y=Axis(label="peak memory", unit="bytes"),
-        series=tuple(series),
+        series=tuple(_series(cells, marker, lambda cell: _formula(target, timing, cell))),
     )
     table = Table(
         title="Peak memory of one forward call",
@@ -212,8 +208,19 @@ def _memory(target: Target, timing: Timing, command: str) -> Figure:
     return Figure(chart, table)
 
 
-def _shown(cells: Sequence[Measured]) -> list[str]:
-    return list(dict.fromkeys(cell.subject for cell in cells))[:MOST_SERIES]
+def _series(
+    cells: Sequence[Measured],
+    marker: Callable[[Measured], Point],
+    theory: Callable[[Measured], float | None],
+) -> Iterable[Series]:
+    """Draw each subject's measurements, and through them what theory says wherever it does."""
+    for name in list(dict.fromkeys(cell.subject for cell in cells))[:MOST_SERIES]:
+        of_name = [cell for cell in cells if cell.subject == name]
+        yield Series(name, tuple(map(marker, of_name)), "markers", name)
+        said = [(cell.length, theory(cell)) for cell in of_name]
+        line = tuple(Point(length, value) for length, value in said if value is not None)
+        if len(line) == len(of_name):
+            yield Series("", line, group=name)
 
 
 def _left_out(cells: Sequence[Measured]) -> str:
