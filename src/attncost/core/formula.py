@@ -4,7 +4,7 @@ A formula is what a count becomes when it is given symbols: a whole number or a 
 """
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, final
 
 from attncost.core.counts import Count, symbol
 
@@ -26,7 +26,7 @@ def text(formula: Count) -> str:
     """
     import sympy  # noqa: PLC0415 -- costs half a second, and numbers never need it
 
-    return _written(sympy.sympify(formula), _plain_atom, "·")
+    return _written(sympy.sympify(formula), _PLAIN)
 
 
 def latex(formula: Count) -> str:
@@ -38,7 +38,7 @@ def latex(formula: Count) -> str:
     """
     import sympy  # noqa: PLC0415 -- see above
 
-    return _written(sympy.sympify(formula), _latex_atom, r" \, ")
+    return _written(sympy.sympify(formula), _LATEX)
 
 
 def for_long(formula: Count) -> Count:
@@ -109,15 +109,22 @@ def _within(a: "Expr", b: "Expr") -> bool:
     return all(power <= bounds[base] for base, power in powers.items() if base != 1)
 
 
-def _written(expression: Any, atom: Callable[[Any, str], str], times: str) -> str:  # noqa: ANN401
-    def write(part: Any) -> str:  # noqa: ANN401 -- SymPy is untyped
-        if part.is_Add:
-            return _sum([write(term) for term in sorted(part.args, key=_descending)])
-        if part.is_Mul:
-            return _product(part, write, times)
-        return atom(part, times)
+@final
+class _Style(NamedTuple):
+    """How one notation writes what the two differ in."""
 
-    return write(expression)
+    times: str
+    comma: str
+    fraction: Callable[[int, int], str]
+    atom: Callable[[Any], str]
+
+
+def _written(part: Any, style: _Style) -> str:  # noqa: ANN401 -- SymPy is untyped
+    if part.is_Add:
+        return _sum([_written(term, style) for term in sorted(part.args, key=_descending)])
+    if part.is_Mul:
+        return _product(part, style)
+    return _whole(int(part), style) if part.is_Integer else style.atom(part)
 
 
 def _sum(terms: list[str]) -> str:
@@ -126,48 +133,51 @@ def _sum(terms: list[str]) -> str:
     return first + "".join(signed)
 
 
-def _product(product: Any, write: Callable[[Any], str], times: str) -> str:  # noqa: ANN401
+def _product(product: Any, style: _Style) -> str:  # noqa: ANN401 -- SymPy is untyped
     coefficient, rest = product.as_coeff_Mul()
-    latex_mode = times != "·"
     factors = [
-        f"({write(factor)})" if factor.is_Add else write(factor)
+        f"({_written(factor, style)})" if factor.is_Add else _written(factor, style)
         for factor in sorted(rest.args if rest.is_Mul else [rest], key=_conventional)
     ]
-    sign = "-" if coefficient < 0 else ""
-    if abs(coefficient) != 1:
-        factors.insert(0, _coefficient(abs(coefficient), latex_mode))
-    return sign + times.join(factors)
+    sign, size = "-" if coefficient < 0 else "", abs(coefficient)
+    if size != 1:
+        whole = size.is_Integer
+        number = _whole(int(size), style) if whole else style.fraction(int(size.p), int(size.q))
+        factors.insert(0, number)
+    return sign + style.times.join(factors)
 
 
-def _coefficient(value: Any, latex_mode: bool) -> str:  # noqa: ANN401 -- SymPy is untyped
-    if value.is_Integer:
-        return _whole(int(value), latex_mode)
-    if latex_mode:
-        return rf"\frac{{{value.p}}}{{{value.q}}}"
-    return "½" if (value.p, value.q) == (1, 2) else f"({value.p}/{value.q})"
+def _whole(value: int, style: _Style) -> str:
+    return f"{value:,}".replace(",", style.comma)
 
 
-def _plain_atom(part: Any, times: str) -> str:  # noqa: ANN401 -- SymPy is untyped
-    if part.is_Integer:
-        return _whole(int(part), False)
+def _plain_fraction(over: int, under: int) -> str:
+    return "½" if (over, under) == (1, 2) else f"({over}/{under})"
+
+
+def _plain_atom(part: Any) -> str:  # noqa: ANN401 -- SymPy is untyped
     if part.is_Pow and part.exp.is_Integer:
-        base = _written(part.base, _plain_atom, times)
+        base = _written(part.base, _PLAIN)
         return (f"({base})" if part.base.is_Add else base) + _raised(part.exp)
     if part.is_Function or part.func.__name__ in ("Max", "Min"):
-        inside = ", ".join(_written(argument, _plain_atom, times) for argument in part.args)
+        inside = ", ".join(_written(argument, _PLAIN) for argument in part.args)
         name = part.func.__name__.lower()
         return f"⌈{inside}⌉" if name == "ceiling" else f"{name}({inside})"
     return str(part)
 
 
-def _latex_atom(part: Any, _: str) -> str:  # noqa: ANN401 -- SymPy is untyped
+def _latex_fraction(over: int, under: int) -> str:
+    return rf"\frac{{{over}}}{{{under}}}"
+
+
+def _latex_atom(part: Any) -> str:  # noqa: ANN401 -- SymPy is untyped
     import sympy  # noqa: PLC0415 -- see above
 
-    return _whole(int(part), True) if part.is_Integer else str(sympy.latex(part))
+    return str(sympy.latex(part))
 
 
-def _whole(value: int, latex_mode: bool) -> str:
-    return f"{value:,}".replace(",", "{,}" if latex_mode else ",")
+_PLAIN: Final = _Style("·", ",", _plain_fraction, _plain_atom)
+_LATEX: Final = _Style(r" \, ", "{,}", _latex_fraction, _latex_atom)
 
 
 def _raised(exponent: Any) -> str:  # noqa: ANN401 -- SymPy is untyped
