@@ -9,9 +9,9 @@ from time import monotonic, sleep
 
 import pytest
 
-from attncost import mechanisms, patterns
 from attncost.cli import main
 from attncost.measure.store import read
+from attncost.mechanisms.spelling import known
 
 LAYER = "layer:d_model=16,heads=2"
 TINY = [LAYER, "--lengths", "8,16,32,64", "--rounds", "2"]
@@ -27,7 +27,7 @@ def test_it_measures_everything_that_is_found_and_prints_a_table_for_each(
 ):
     monkeypatch.chdir(tmp_path)
     printed = measured([*TINY, "-o", "run"], capsys)
-    found = ("naive", *patterns.names(), *mechanisms.names())
+    found = ("naive", *known())
     subjects = [f"{name}, {qkv} qkv" for name in found for qkv in ("separate", "fused")]
     assert [line for line in printed.out.splitlines() if line.endswith(" qkv")] == subjects
     assert max(map(len, printed.out.splitlines())) <= 80

@@ -1,13 +1,22 @@
 import pytest
-from tests.every import MECHANISMS, PATTERNS
+from tests.every import COMPOSED, MECHANISMS, PATTERNS
 
 from attncost import Linformer, ShapeError, UnknownName, Window
 from attncost.mechanisms.spelling import known, spelled, spelling
 
+PYTHON = [
+    one
+    for one in PATTERNS
+    if one in COMPOSED or hasattr(one, "rule") or getattr(one, "layout", False)
+]
+
 
 @pytest.mark.parametrize("attention", [*PATTERNS, *MECHANISMS], ids=str)
 def test_what_is_written_can_be_read_back(attention):
-    assert spelled(spelling(attention)) == attention
+    if attention in PYTHON:
+        assert spelling(attention) == str(attention)
+    else:
+        assert spelled(spelling(attention)) == attention
 
 
 def test_parameters_have_defaults():

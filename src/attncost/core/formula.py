@@ -53,10 +53,12 @@ def for_long(formula: Count) -> Count:
     """
     import sympy  # noqa: PLC0415 -- see above
 
-    expression = sympy.sympify(formula)
-    expression = expression.replace(sympy.Max, lambda *a: _remaining(sympy.Max, a, 1))
-    expression = expression.replace(sympy.Min, lambda *a: _remaining(sympy.Min, a, -1))
-    return sympy.expand(expression)
+    # In one walk from the inside out, as either may hold the other.
+    bends = sympy.sympify(formula).replace(
+        lambda part: isinstance(part, sympy.Max | sympy.Min),
+        lambda part: _remaining(part.func, part.args, 1 if part.func is sympy.Max else -1),
+    )
+    return sympy.expand(bends)
 
 
 def same(a: Count, b: Count) -> bool:
@@ -70,7 +72,8 @@ def order(formula: Count) -> Count:
     """Return what a formula grows like when its sizes do: its leading terms without factors.
 
     A size given as a number counts as a constant, so a window of 256 keys is linear in n. A term
-    is dropped if another has at least its power of every symbol.
+    is dropped if another has at least its power of every symbol. Pairs that are counted have a name
+    and no formula, unless who counts them says that they grow with the lengths.
 
     >>> from attncost.core.counts import symbol
     >>> n, d = symbol("n"), symbol("d")
@@ -80,6 +83,9 @@ def order(formula: Count) -> Count:
     import sympy  # noqa: PLC0415 -- see above
 
     smooth = sympy.sympify(for_long(formula)).replace(sympy.ceiling, lambda a: a)
+    smooth = smooth.replace(
+        lambda part: getattr(part, "linear", False), lambda part: sum(part.args)
+    )
     terms = {
         term.as_independent(*term.free_symbols)[1] if term.free_symbols else sympy.Integer(1)
         for term in sympy.Add.make_args(sympy.expand(smooth))

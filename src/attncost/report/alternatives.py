@@ -39,8 +39,8 @@ def alternatives(model: Configuration, *, lengths: Sequence[int], command: str) 
     finding = Finding(
         key=f"cheapest_{key(model)}",
         text=(
-            f"Cheapest for {model.name} at {longest:,}: {cheapest}, "
-            f"{show(share, 'percent')} of all its FLOPs."
+            f"Cheapest in {model.name} at {longest:,}: {cheapest}, "
+            f"{show(share, 'percent')} of its FLOPs."
         ),
         values={"length": longest, "attention": cheapest, "share": share},
         command=command,

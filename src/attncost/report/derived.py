@@ -6,13 +6,17 @@ from typing import Any, Final
 from attncost.core.formula import text as formula_text
 from attncost.core.units import show
 from attncost.cost.block import BlockSizes, core_cost
-from attncost.cost.derivation import Derivation
+from attncost.cost.derivation import Attention, Derivation
+from attncost.draw.grid import text as drawn
+from attncost.draw.sampled import sampled
 from attncost.patterns.full import Full
 from attncost.patterns.interface import Pattern
 from attncost.report.document import Column, Document, Section, Table
 
 _SCHEMA: Final = "attncost.derive/1"
 _FLOAT32: Final = 4
+# Characters are twice as tall as wide.
+_PICTURE: Final = (16, 32)
 
 
 def one_derived(derivation: Derivation, *, name: str, command: str) -> Document:
@@ -70,6 +74,21 @@ def all_derived(derivations: dict[str, Derivation], *, command: str) -> Document
         ),
         facts={"layers": [_layer(name, one) for name, one in derivations.items()]},
     )
+
+
+def picture(attention: Attention, *, length: int) -> str:
+    r"""Return what a pattern reads, for a terminal, in lines that stand apart.
+
+    Nothing for an approximation, which has no pairs that it reads or leaves out.
+
+    >>> picture(Full(), length=2)
+    '\nWhat it reads at n = 2, queries down and keys to the right\n■■\n■■\n'
+    """
+    if not isinstance(attention, Pattern):
+        return ""
+    grid = sampled(attention.allowed, length, length, most=_PICTURE)
+    head = f"What it reads at n = {length:,}, queries down and keys to the right"
+    return f"\n{head}\n{drawn(grid)}\n"
 
 
 def _sizes(block: BlockSizes, length: int) -> str:
