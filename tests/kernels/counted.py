@@ -41,8 +41,11 @@ class Traffic(TorchDispatchMode):
             operands = [x for x in (*args, *(kwargs or {}).values()) if torch.is_tensor(x)]
             known = {x.untyped_storage().data_ptr() for x in self.known}
             for x in operands:
-                again = x.untyped_storage().data_ptr() not in known
-                self.bytes += (2 if again else 1) * own_bytes(x)
+                storage = x.untyped_storage()
+                fresh = storage.data_ptr() not in known
+                self.bytes += own_bytes(x) + fresh * storage.nbytes()
+                known.add(storage.data_ptr())
+                self.known.append(x)
             self.bytes += own_bytes(result)
             self.known.append(result)
             self.products += 1

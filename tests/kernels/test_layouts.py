@@ -2,9 +2,8 @@
 
 import pytest
 import torch
-from tests.every import every_kernel
-from tests.kernels.attend import attend
-from tests.oracle import definition
+from tests.kernels.attend import attend, every_plain_kernel
+from tests.oracle import definition, random_qkv
 
 from attncost import Causal, Full, MemoryMonitor, Window, attention
 
@@ -25,7 +24,7 @@ every_layout = pytest.mark.parametrize("layout", LAYOUTS.values(), ids=LAYOUTS)
 every_place = pytest.mark.parametrize("place", [0, 1, 2], ids=["q", "k", "v"])
 
 
-@every_kernel
+@every_plain_kernel
 @every_layout
 @pytest.mark.parametrize("pattern", [Full(), Causal(), Window(16)], ids=str)
 @pytest.mark.parametrize("features", [(8, 8), (5, 8)], ids=str)
@@ -70,3 +69,78 @@ def test_a_single_feature_that_lies_apart_stays_flat_too(generator):
     with MemoryMonitor("cpu") as meter:
         attention(lying, lying, lying)
     assert meter.peak < 1024 * 1024 * 4
+
+
+@every_plain_kernel
+@pytest.mark.parametrize("pattern", [Full(), Causal(), Window(16)], ids=str)
+@pytest.mark.parametrize("fused", ["b n (three h f)", "b n h (three f)", "three b h n f"])
+def test_queries_keys_and_values_may_be_cut_out_of_one_tensor(kernel, pattern, fused, generator):
+    def cut(whole):
+        if fused == "three b h n f":
+            return whole.view(3, b, h, n, f).unbind(0)
+        if fused == "b n h (three f)":
+            return whole.view(b, n, h, 3 * f).transpose(1, 2).split(f, 3)
+        return [x.view(b, n, h, f).transpose(1, 2) for x in whole.view(b, n, -1).chunk(3, 2)]
+
+    b, h, n, f = 2, 4, 140, 8
+    whole = torch.randn(3 * b * h * n * f, dtype=torch.float64, generator=generator)
+    one, other = whole.clone().requires_grad_(), whole.clone().requires_grad_()
+    out, (exact, _) = (
+        attend(kernel, *cut(one), pattern),
+        definition(*cut(other), pattern.mask(n, n)),
+    )
+    torch.testing.assert_close(out, exact)
+    torch.testing.assert_close(
+        torch.autograd.grad(out.square().sum(), one),
+        torch.autograd.grad(exact.square().sum(), other),
+    )
+
+
+@every_plain_kernel
+@pytest.mark.parametrize("pattern", [Full(), Causal(), Window(16, ahead=4)], ids=str)
+@pytest.mark.parametrize(
+    "shape",
+    [
+        (1, 1, 1, 1),
+        (2, 1, 1, 1),
+        (1, 4, 1, 1),
+        (1, 1, 140, 1),
+        (1, 1, 1, 150),
+        (2, 1, 1, 150),
+        (1, 4, 140, 150),
+        (2, 1, 140, 150),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("expanded", [False, True], ids=["of size 1", "expanded"])
+def test_a_bias_may_be_broadcast_along_every_axis(kernel, pattern, shape, expanded, generator):
+    qkv = random_qkv(generator, 140, 150, heads=(4, 2))
+    bias = torch.randn(shape, dtype=torch.float64, generator=generator).requires_grad_()
+    given = bias.expand(2, 4, 140, 150) if expanded else bias
+    out, (exact, _) = (
+        attend(kernel, *qkv, pattern, bias=given),
+        definition(*qkv, pattern.mask(140, 150), bias=bias),
+    )
+    torch.testing.assert_close(out, exact)
+    torch.testing.assert_close(
+        torch.autograd.grad(out.square().sum(), [*qkv, bias]),
+        torch.autograd.grad(exact.square().sum(), [*qkv, bias]),
+    )
+
+
+@every_plain_kernel
+@every_layout
+def test_a_bias_may_lie_in_memory_as_it_likes(kernel, layout, generator):
+    def draw(*shape):
+        return torch.randn(shape, dtype=torch.float64, generator=generator)
+
+    qkv = random_qkv(generator, 140, 150, heads=(4, 2))
+    bias = layout(draw, 2, 4, 140, 150).requires_grad_()
+    out, (exact, _) = (
+        attend(kernel, *qkv, Window(16), bias=bias),
+        definition(*qkv, Window(16).mask(140, 150), bias=bias),
+    )
+    torch.testing.assert_close(
+        [out, *torch.autograd.grad(out.square().sum(), [*qkv, bias])],
+        [exact, *torch.autograd.grad(exact.square().sum(), [*qkv, bias])],
+    )

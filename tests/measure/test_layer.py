@@ -2,8 +2,9 @@ import pytest
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
-from attncost import ShapeError, UnknownName, mechanisms, patterns
+from attncost import ShapeError, UnknownName
 from attncost.measure.layer import layer_subjects
+from attncost.mechanisms.spelling import known
 
 
 def outputs(n, **wishes):
@@ -21,7 +22,7 @@ def flops(subject, n):
 
 def test_everything_that_is_found_is_a_subject():
     subjects = layer_subjects(d_model=16, heads=2)
-    found = ("naive", *patterns.names(), *mechanisms.names())
+    found = ("naive", *known())
     assert [subject.labels for subject in subjects] == [
         {"attention": name, "qkv": qkv} for name in found for qkv in ("separate", "fused")
     ]

@@ -17,13 +17,13 @@ from einops import rearrange
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from attncost import mechanisms, patterns
 from attncost.core.dims import Dims
 from attncost.core.errors import ShapeError, UnknownName
-from attncost.kernels.choose import attention, explain
+from attncost.kernels.attention import attention
+from attncost.kernels.explain import explain
 from attncost.measure.subject import Predicted, Subject
 from attncost.mechanisms.interface import Mechanism
-from attncost.mechanisms.spelling import spelled
+from attncost.mechanisms.spelling import known, spelled
 from attncost.patterns.interface import Pattern
 
 NAIVE: Final = "naive"
@@ -128,7 +128,7 @@ def layer_subjects(
         if way not in projections:
             raise UnknownName("way to project q, k and v", way, projections)
     if attentions is None:
-        attentions = (NAIVE, *patterns.names(), *mechanisms.names())
+        attentions = (NAIVE, *known())
     dims = partial(Dims, heads=heads, head_dim=d_model // heads)
     cores = {name: _core(name) for name in attentions}
     generator = torch.Generator().manual_seed(0)
@@ -175,11 +175,11 @@ def _core(name: str) -> _Core:
             attend=lambda _: naive,
             executed=lambda dims: 4 * dims.length**2 * dims.heads * dims.head_dim,
         )
-    word, known = name.partition(":")[0], (NAIVE, *patterns.names(), *mechanisms.names())
+    word, names = name.partition(":")[0], (NAIVE, *known())
     if word == NAIVE:
         raise ShapeError(f"naive takes no parameters, got {name!r}.")
-    if word not in known:
-        raise UnknownName("attention", word, known)
+    if word not in names:
+        raise UnknownName("attention", word, names)
     thing = spelled(name)
     if isinstance(thing, Mechanism):
         return _Core(

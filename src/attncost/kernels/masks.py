@@ -1,0 +1,81 @@
+"""What a call lets each query read, and what it adds to the scores, as dense tensors.
+
+They hold as many elements as they have queries times keys, so a kernel that asks for all at once
+says so in its caveats.
+"""
+
+from functools import lru_cache
+from typing import Final
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from attncost.core.options import Options
+from attncost.patterns.interface import Pattern
+
+_MOST_KEPT: Final = 16
+_SMALL: Final = 1 << 20  # elements, so that at most 16 MiB are kept
+_PLAIN: Final = (Tensor, torch.nn.Parameter)
+
+
+def positions(
+    n: int, m: int, device: torch.device
+) -> tuple[Int[Tensor, "{n} 1"], Int[Tensor, "{m}"]]:
+    """Return where queries and keys stand; the last query stands at the last key."""
+    query = torch.arange(m - n, m, device=device)[:, None]
+    return query, torch.arange(m, device=device)
+
+
+def readable(
+    pattern: Pattern,
+    options: Options,
+    query: Int[Tensor, "r 1"],
+    key: Int[Tensor, "s"],
+    *,
+    n: int,
+    m: int,
+) -> Bool[Tensor, "_ 1 r s"]:
+    """Return what is read in every sequence, or the same for all; positions as in `allowed`."""
+    mask = pattern.allowed(query, key).expand(len(query), len(key))[None]
+    if options.key_mask is not None:
+        mask = mask & options.key_mask[:, None, key]
+    if options.segments is not None:
+        # Both sides end with the last token.
+        earlier = max(n, m) - m
+        segments = options.segments
+        mask = mask & (segments[:, query + earlier] == segments[:, None, key + earlier])
+    return mask[:, None]
+
+
+def mask_of(
+    q: Float[Tensor, "b h n d"], k: Float[Tensor, "b g m d"], pattern: Pattern, options: Options
+) -> Bool[Tensor, "_ 1 n m"]:
+    """Return what a call lets each query read; small masks on a CPU are kept for the next call."""
+    n, m = q.shape[2], k.shape[2]
+    bare = options.key_mask is None and options.segments is None
+    if bare and not torch.compiler.is_compiling() and is_plain(q) and n * m <= _SMALL:
+        return _kept(pattern, n, m)
+    return readable(pattern, options, *positions(n, m, q.device), n=n, m=m)
+
+
+@lru_cache(maxsize=_MOST_KEPT)
+def _kept(pattern: Pattern, n: int, m: int) -> Bool[Tensor, "1 1 {n} {m}"]:
+    # A tensor of inference mode could not take part in a gradient later.
+    with torch.inference_mode(False):
+        return pattern.mask(n, m)[None, None].contiguous()
+
+
+def is_plain(x: Tensor) -> bool:
+    """Say whether a tensor holds numbers on a CPU, and is not one that only has a shape."""
+    return x.device.type == "cpu" and type(x) in _PLAIN
+
+
+def added(
+    options: Options, query: Int[Tensor, "r 1"], key: Int[Tensor, "s"]
+) -> Float[Tensor, "_ _ _ _"] | None:
+    """Return what is added to all scores: bias and ALiBi."""
+    if options.alibi is None:
+        return options.bias
+    slopes = -options.alibi[:, None, None] * (query - key).abs()
+    return slopes[None] if options.bias is None else options.bias + slopes
