@@ -1,0 +1,80 @@
+"""Extra memory of one call in a process of its own, as the operating system counts it.
+
+    python -m benchmarks.peak SUBJECT CONTESTANT LENGTH DTYPE [backward]
+
+Prints two numbers in MiB: the most resident memory of the call above what was resident before, its
+results included, and what the contestant made and kept before it, its inputs included (a mask above
+all). A library's own first-time memory is paid before, by a short call; compiled code pays by a
+call of the same size. It needs Linux.
+"""
+
+import ctypes
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Final
+
+from benchmarks.cells import DTYPES, call
+from benchmarks.interleaved import one_thread
+from benchmarks.peers import entrant
+
+_STATUS: Final = Path("/proc/self/status")
+_CLEAR: Final = Path("/proc/self/clear_refs")
+_SHORT: Final = 128
+_BACKWARD: Final = "backward"
+
+
+def peak(
+    subject: str, column: str, length: int, *, dtype: str, backward: bool
+) -> tuple[float, ...]:
+    """Measure it in a fresh process; return MiB of the call and MiB kept before it.
+
+    Raises:
+        RuntimeError: If the process fails.
+    """
+    command = [sys.executable, "-m", "benchmarks.peak", subject, column, str(length), dtype]
+    # What is freed goes back to the system at once, so that it is not there before the call.
+    told = os.environ | {"MALLOC_MMAP_THRESHOLD_": "131072", "MALLOC_TRIM_THRESHOLD_": "131072"}
+    ended = subprocess.run(
+        [*command, *([_BACKWARD] if backward else [])],
+        env=told,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if ended.returncode:
+        raise RuntimeError(f"{' '.join(command[1:])} failed: {ended.stderr.strip()[-300:]}")
+    return tuple(map(float, ended.stdout.split()[-2:]))
+
+
+def available() -> bool:
+    """Say whether this system counts what is needed."""
+    return _STATUS.is_file() and _CLEAR.is_file()
+
+
+def main() -> int:
+    """Run one call and print what it took."""
+    subject, column, length, dtype, *rest = sys.argv[1:]
+    backward = rest == [_BACKWARD]
+    with one_thread():
+        short = int(length) if column == "flex" else _SHORT
+        call(entrant(subject, column, short, DTYPES[dtype]), backward=backward)()
+        before = _resident("VmRSS")
+        run = call(entrant(subject, column, int(length), DTYPES[dtype]), backward=backward)
+        ready = _resident("VmRSS")
+        _CLEAR.write_text("5")  # the high-water mark starts anew
+        run()
+    print(_resident("VmHWM") - ready, ready - before)
+    return 0
+
+
+def _resident(field: str) -> float:
+    if field == "VmRSS":
+        ctypes.CDLL(None).malloc_trim(0)
+    line = next(one for one in _STATUS.read_text().splitlines() if one.startswith(field))
+    return int(line.split()[1]) / 1024
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

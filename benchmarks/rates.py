@@ -1,0 +1,95 @@
+"""How long kernels take for what they do: the table that choosing one reads.
+
+    python -m benchmarks.rates [--quick] [--json FILE]
+
+Times every kernel that takes a call over patterns and lengths, with process CPU time and one
+thread, and fits start + calls * call + flops * flop + masked * mask by non-negative least squares
+of the relative error. Prints the table of `attncost/kernels/rates.py` as this machine would write
+it. Promised: the kernel that the bundled table prefers is at most 1.15 times as slow as the fastest
+one, in the median of all calls.
+"""
+
+import argparse
+import json
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from statistics import median
+
+import numpy as np
+import torch
+from benchmarks.interleaved import interleave
+from benchmarks.promise import median_of_runs, settle
+from benchmarks.subjects import HEAD_DIM, HEADS, patterns
+from scipy.optimize import nnls
+
+from attncost.core.options import Options
+from attncost.kernels.calls import checked
+from attncost.kernels.choose import every, ranked
+from attncost.kernels.interface import Work
+from attncost.kernels.rates import Rates
+from attncost.measure.clock import clock_for
+from attncost.measure.environment import environment
+
+KERNELS = ("sdpa", "folded")
+NAMES = ("full", "causal", "window", "strided", "fixed", "longformer", "bigbird", "block")
+Sample = tuple[Work, float]
+
+
+def main() -> int:
+    """Run it."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="fewer lengths and rounds, <= 60 s")
+    parser.add_argument("--json", type=Path, help="where all samples go")
+    asked = parser.parse_args()
+    lengths = (64, 256, 1024) if asked.quick else (16, 64, 128, 256, 512, 1024, 2048)
+    torch.set_num_threads(1)
+    samples: dict[str, list[Sample]] = {name: [] for name in KERNELS}
+    losses = []
+    for n in lengths:
+        for name in NAMES:
+            losses.append(_measured(name, n, 5 if asked.quick else 9, samples))
+            print(f"{name:<12} {n:>6}  {losses[-1]:.2f} x the fastest")
+    fitted = {name: _fit(found) for name, found in samples.items()}
+    for name, rates in fitted.items():
+        print(f'    "{name}": {rates},')
+    if asked.json:
+        where = environment(clock_for("cpu"), command=" ".join(sys.argv))
+        rows = {name: [(asdict(w), t) for w, t in found] for name, found in samples.items()}
+        tables = {name: asdict(rates) for name, rates in fitted.items()}
+        asked.json.write_text(
+            json.dumps({"environment": where, "rates": tables, "samples": rows}, indent=1) + "\n"
+        )
+    name = "time of the preferred kernel over the fastest, median of all calls"
+    return settle([median_of_runs(name, losses, limit=1.15)])
+
+
+def _measured(name: str, n: int, rounds: int, samples: dict[str, list[Sample]]) -> float:
+    """Time all kernels, keep their samples, and return what the present choice loses."""
+    pattern = patterns()[name]
+    q, k, v = torch.randn(3, 1, HEADS, n, HEAD_DIM)
+    call = checked(q, k, v, pattern, Options())
+    runs = {one: lambda one=one: every()[one].run(q, k, v, pattern, Options()) for one in KERNELS}
+    found = interleave(runs, clock_for("cpu"), rounds=rounds, wanted=lambda _: KERNELS)
+    seconds = {one: median(found[one].values()) for one in KERNELS}
+    for one in KERNELS:
+        samples[one].append((every()[one].work(call), seconds[one]))
+    preferred = next(one for one in ranked(call) if one in KERNELS)
+    return seconds[preferred] / min(seconds.values())
+
+
+def _fit(samples: list[Sample]) -> Rates:
+    rows, weights = [], []
+    for work, seconds in samples:
+        flops = 2 * HEADS * (work.pairs - work.skipped) * (work.head_dim + work.value_dim)
+        rows.append([1, work.calls, flops, work.masked])
+        weights.append(1 / (1e9 * seconds))
+    scaled = np.array(rows, dtype=float) * np.array(weights)[:, None]
+    start, call, flop, mask = nnls(scaled, np.ones(len(rows)))[0]
+    return Rates(
+        start=round(start), call=round(call), flop=round(flop, 4), mask=round(float(mask), 1)
+    )
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
