@@ -24,7 +24,7 @@ _OUT_OF_REACH: Final = 1 / 1.5
 # a sequence of one block would cost flex one more compilation.
 _LONGEST: Final = {
     "full": (8192, 2048),
-    "causal": (8192, 8192),
+    "causal": (16384, 8192),
     "layer": (4096, 2048),
     "documents": (8192, 8192),
     "+mask": (16384, 4096),

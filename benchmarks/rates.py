@@ -31,7 +31,7 @@ from attncost.kernels.rates import Rates
 from attncost.measure.clock import clock_for
 from attncost.measure.environment import environment
 
-KERNELS = ("sdpa", "folded")
+KERNELS = ("sdpa", "folded", "reference")
 NAMES = ("full", "causal", "window", "strided", "fixed", "longformer", "bigbird", "block")
 Sample = tuple[Work, float]
 

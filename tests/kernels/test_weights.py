@@ -153,7 +153,7 @@ def test_memory_is_that_of_the_rows_that_are_asked_for(generator):
         ),
         ({"rows": torch.ones(33, dtype=torch.bool)}, "got torch.bool"),
         ({"rows": torch.zeros(2, 2, dtype=torch.long)}, r"of shape \(2, 2\)"),
-        ({"softcap": -1.0}, "softcap must be greater than 0"),
+        ({"softcap": -1.0}, "softcap must be a number greater than 0"),
     ],
     ids=str,
 )

@@ -1,32 +1,20 @@
 """Exact attention under any pattern: check the call, take the best kernel, keep the laws."""
 
-from typing import Literal, TypedDict, Unpack, overload
+from contextlib import nullcontext
+from typing import Literal, Unpack, overload
 
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from attncost.core.options import Options
+from attncost.core.errors import ShapeError
+from attncost.core.options import Options, Wishes
 from attncost.kernels.choose import chosen, every
 from attncost.kernels.finite import guarded
 from attncost.patterns.full import Full
 from attncost.patterns.interface import Pattern
 
 every()  # now, since `torch.compile` cannot trace the search
-
-
-class Wishes(TypedDict, total=False):
-    """Keyword arguments of `attention` that do not change what it returns."""
-
-    key_mask: Tensor | None
-    segments: Tensor | None
-    bias: Tensor | None
-    alibi: Tensor | None
-    softcap: float | None
-    sink: Tensor | None
-    scale: float | None
-    dropout_p: float
-    kernel: str
 
 
 @overload
@@ -37,6 +25,7 @@ def attention(
     pattern: Pattern = ...,
     *,
     return_lse: Literal[False] = ...,
+    kernel: str = ...,
     **wishes: Unpack[Wishes],
 ) -> Tensor: ...
 @overload
@@ -47,6 +36,7 @@ def attention(
     pattern: Pattern = ...,
     *,
     return_lse: Literal[True],
+    kernel: str = ...,
     **wishes: Unpack[Wishes],
 ) -> tuple[Tensor, Tensor]: ...
 def attention(
@@ -97,6 +87,13 @@ def attention(
         UnsupportedOption: If the kernel asked for cannot honour the call.
         UnknownName: If there is no such kernel.
     """
+    for name, x in (("q", q), ("k", k), ("v", v)):
+        if not isinstance(x, torch.Tensor):
+            raise ShapeError(f"{name} must be a tensor, got a {type(x).__name__}.")
+    kind = q.device.type
+    narrows = torch.is_autocast_enabled(kind)
+    if narrows and q.dtype != torch.float64:
+        q, k, v = (x.to(torch.get_autocast_dtype(kind)) for x in (q, k, v))
     options = Options(
         key_mask=key_mask,
         segments=segments,
@@ -106,9 +103,11 @@ def attention(
         sink=sink,
         scale=scale,
         dropout_p=dropout_p,
-        seed=torch.randint(2**62, ()) if dropout_p else None,
+        seed=torch.randint(2**62, (), device="cpu") if dropout_p else None,
         return_lse=return_lse,
     )
     best = chosen(q, k, v, pattern, options, kernel)
-    output = guarded(best.run, q, k, v, pattern, options)
+    # What is computed in float32 for a reason must stay so.
+    with torch.autocast(kind, enabled=False) if narrows else nullcontext():
+        output = guarded(best.run, q, k, v, pattern, options)
     return output.out if output.lse is None else (output.out, output.lse)

@@ -38,8 +38,9 @@ def forward(
     if not plainly:
         q, k, v = (side_by_side(x, max(d, e)) for x in (q, k, v))
     options, (q, k, v) = together(options, q, k, v)
-    out = q.new_zeros(*q.shape[:3], e, dtype=_sums(dtype) if plan.merges else dtype)
-    lse = q.new_full(q.shape[:3], -math.inf, dtype=_sums(dtype))
+    total_out = q.new_zeros(b, h, n, e, dtype=_sums(dtype) if plan.merges else dtype)
+    total_lse = q.new_full((b, h, n), -math.inf, dtype=_sums(dtype))
+    out, lse = total_out.view(*q.shape[:3], e), total_lse.view(q.shape[:3])
     written = _WRITTEN if plainly else 0
     for piece in Job(plan, options, q, k, _scale(options, d), written, back=False).pieces():
         i, heads, rows, keys = (
@@ -54,8 +55,9 @@ def forward(
         found, found_lse = (plain if plainly else fused)(q_, k_, v_, piece.tiles)
         _merge(piece, out[i, heads], lse[i, heads], found[..., :e], found_lse)
     if options.sink is not None:
-        out = out * (lse - _with_sink(lse, options.sink)).exp()[..., None]
-    return out.to(dtype).view(b, h, n, e), lse.view(b, h, n)
+        total = _with_sink(lse, options.sink)
+        out *= (lse - total.masked_fill(total.isneginf(), 0)).exp()[..., None]
+    return total_out.to(dtype), total_lse
 
 
 @final

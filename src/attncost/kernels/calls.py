@@ -1,5 +1,7 @@
 """Whether the tensors of a call belong together, in words for whoever made it."""
 
+import math
+
 from torch import Tensor
 
 from attncost.core.dims import Dims
@@ -15,6 +17,11 @@ def checked(q: Tensor, k: Tensor, v: Tensor, pattern: Pattern, options: Options)
     Raises:
         ShapeError: If they do not belong together.
     """
+    if not isinstance(pattern, Pattern):
+        raise ShapeError(
+            f"pattern must be a pattern such as attncost.Causal(), got {pattern!r}; "
+            "attncost.pattern(name) makes one by its name."
+        )
     dims = Dims.of(q.shape, k.shape, v.shape, itemsize=q.element_size())
     if not q.is_floating_point() or not q.dtype == k.dtype == v.dtype:
         raise ShapeError(
@@ -51,11 +58,14 @@ def _check_masks(options: Options, dims: Dims) -> None:
 def _check_scores(options: Options, dims: Dims) -> None:
     for name in ("alibi", "sink"):
         numbers: Tensor | None = getattr(options, name)
+        if numbers is not None and not numbers.is_floating_point():
+            raise ShapeError(f"{name} must be floating-point, got {numbers.dtype}.")
         if numbers is not None and numbers.shape != (dims.heads,):
             raise ShapeError(
                 f"{name} must have one number for each of the {dims.heads} heads, "
                 f"got shape {tuple(numbers.shape)}."
             )
+    _check_numbers(options)
     bias, scores = options.bias, (dims.batch, dims.heads, dims.length, dims.kv_length)
     if bias is not None and not bias.is_floating_point():
         raise ShapeError(
@@ -67,8 +77,13 @@ def _check_scores(options: Options, dims: Dims) -> None:
             f"bias must have the axes (batch, heads, length, kv_length) = {scores} or 1 in place "
             f"of one, got {tuple(bias.shape)}."
         )
-    if options.softcap is not None and not options.softcap > 0:
-        raise ShapeError(f"softcap must be greater than 0, got {options.softcap}.")
+
+
+def _check_numbers(options: Options) -> None:
+    if options.softcap is not None and not 0 < options.softcap < math.inf:
+        raise ShapeError(f"softcap must be a number greater than 0, got {options.softcap}.")
+    if options.scale is not None and not math.isfinite(options.scale):
+        raise ShapeError(f"scale must be a finite number, got {options.scale}.")
     if not 0 <= options.dropout_p < 1:
         raise ShapeError(f"dropout_p must lie in [0, 1), got {options.dropout_p}.")
 

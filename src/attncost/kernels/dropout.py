@@ -32,7 +32,7 @@ def kept(
     """
     row = _mixed(_word(query * _APART[0] + head * _APART[1] + seed))
     column = _mixed(_word(key * _APART[1] + (seed >> 32) + 1))
-    return _mixed(row ^ column) >= round((p - 0.5) * 2**32)
+    return _mixed(row ^ column) >= min(round((p - 0.5) * 2**32), 2**31 - 1)
 
 
 def _word(number: Int[Tensor, "*s"]) -> Int[Tensor, "*s"]:

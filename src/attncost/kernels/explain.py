@@ -1,22 +1,25 @@
 """What `attention` would do with a call: which kernel, why, at what cost, with what caveats."""
 
 from dataclasses import dataclass
-from typing import Any, final
+from textwrap import fill
+from typing import Unpack, final
 
 from jaxtyping import Float
 from torch import Tensor
 
 from attncost.core.cost import Cost
-from attncost.core.options import Options
+from attncost.core.errors import UnknownName
+from attncost.core.options import Options, Wishes
+from attncost.core.units import show
 from attncost.kernels.calls import checked
-from attncost.kernels.choose import every, ranked
+from attncost.kernels.choose import every, expected, ranked
 from attncost.patterns.full import Full
 from attncost.patterns.interface import Pattern
 
 _UNCHECKED = (
     "compiled and accelerated calls do not keep NaN in a key from rows that may not read it."
 )
-_UNSEEN = "useful counts what the pattern reads; {} may hide some of it."
+_UNSEEN = "what {} may hide counts as useful, too."
 
 
 @final
@@ -27,23 +30,35 @@ class Explanation:
     Attributes:
         kernel: The kernel that would run.
         cost: What it costs: useful, executed and dense FLOPs, bytes.
+        pairs: Pairs of a query and a key in one head and one sequence: those that the pattern
+            reads, and those that the kernel multiplies.
+        hiding: Options that may hide some of what counts as useful: it is at most that.
         refused: Kernels that cannot honour the call, and why.
-        others: Kernels that could, next best first, and the FLOPs that they would execute.
+        others: Kernels that could, next best first, and how many times as long they would take by
+            the table of `kernels.rates`: forward, in float32, on one thread of a CPU.
         caveats: What is not guaranteed, and memory that grows with the square of the length.
     """
 
     kernel: str
     cost: Cost
+    pairs: tuple[int, int]
+    hiding: tuple[str, ...]
     refused: dict[str, str]
-    others: dict[str, int]
+    others: dict[str, float]
     caveats: tuple[str, ...]
 
     def __str__(self) -> str:
-        cost = self.cost
-        lines = [f"{self.kernel}: {cost.useful:,} useful of {cost.executed:,} executed FLOPs"]
-        lines += [f"  also: {name}, {flops:,} FLOPs" for name, flops in self.others.items()]
+        cost, (useful, executed) = self.cost, self.pairs
+        most = "at most " if self.hiding else ""
+        lines = [
+            f"{self.kernel}: {show(cost.executed, 'flops')} executed, "
+            f"{most}{show(cost.useful, 'flops')} useful, {show(cost.bytes, 'bytes')} moved",
+            f"  pairs a head: {executed:,} multiplied, {most}{useful:,} read",
+        ]
+        lines += [f"  slower: {name}, {times:.3g} x" for name, times in self.others.items()]
         lines += [f"  refused: {name}, {reason}" for name, reason in self.refused.items()]
-        return "\n".join(lines + [f"  note: {caveat}" for caveat in self.caveats])
+        lines += [f"  note: {caveat}" for caveat in self.caveats]
+        return "\n".join(fill(line, 80, subsequent_indent="    ") for line in lines)
 
 
 def explain(
@@ -52,20 +67,35 @@ def explain(
     v: Float[Tensor, "b g m e"],
     pattern: Pattern = Full(),
     *,
+    return_lse: bool = False,
     kernel: str = "auto",
-    **options: Any,  # noqa: ANN401 -- `Options` checks them
+    **wishes: Unpack[Wishes],
 ) -> Explanation:
-    """Say what `attention` would do with the same arguments, without doing it."""
-    call = checked(q, k, v, pattern, Options(**options))
+    """Say what `attention` would do with the same arguments, without doing it.
+
+    Raises:
+        ShapeError: If the tensors do not belong together.
+        UnsupportedOption: If the kernel asked for cannot honour the call.
+        UnknownName: If there is no such kernel or option.
+    """
+    known = [*Wishes.__annotations__]
+    for name in wishes:
+        if name not in known:
+            raise UnknownName("option of attention", name, known)
+    call = checked(q, k, v, pattern, Options(return_lse=return_lse, **wishes))
     name, *others = ranked(call, kernel)
     found = every()
-    reasons = {name: one.refuses(call) for name, one in found.items()}
-    hiding = [name for name in ("key_mask", "segments") if name in call.options.wishes()]
+    times = {one: expected(found[one], call) for one in (name, *others)}
+    reasons = {one: each.refuses(call) for one, each in found.items()}
+    hiding = [wish for wish in ("key_mask", "segments") if wish in call.options.wishes()]
+    n, m = call.dims.length, call.dims.kv_length
     return Explanation(
         kernel=name,
         cost=found[name].cost(pattern, call.dims, call.options),
-        refused={name: reason for name, reason in reasons.items() if reason},
-        others={name: found[name].cost(pattern, call.dims).executed for name in others},
+        pairs=(pattern.pairs(n, m), found[name].work(call).pairs),
+        hiding=tuple(hiding),
+        refused={one: reason for one, reason in reasons.items() if reason},
+        others={one: times[one] / times[name] for one in others},
         caveats=(
             *found[name].caveats(call),
             *([_UNSEEN.format(" and ".join(hiding))] if hiding else []),

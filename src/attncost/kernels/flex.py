@@ -134,8 +134,8 @@ def block_mask(
 def _blocks(pattern: Pattern, n: int, m: int) -> _Blocks:
     """Return which blocks a pattern reads, found without looking at pairs."""
     rows, columns = (_counted(range(size))[1] for size in (n, m))
-    read = torch.zeros(len(rows), len(columns), dtype=torch.bool)
-    covered = torch.zeros(len(rows), len(columns), dtype=torch.long)
+    read = torch.zeros(len(rows), len(columns), dtype=torch.bool, device="cpu")
+    covered = torch.zeros(len(rows), len(columns), dtype=torch.long, device="cpu")
     for part in pattern.parts(n, m, _BLOCK):
         for tile in part.tiles:
             row, queries = _counted(tile.queries, n - m)
@@ -151,7 +151,9 @@ def _blocks(pattern: Pattern, n: int, m: int) -> _Blocks:
 
 def _counted(positions: range, shift: int = 0) -> tuple[int, Int[Tensor, "c"]]:
     """Return the first block that holds shifted positions, and how many it and the next ones do."""
-    blocks = (torch.arange(positions.start, positions.stop, positions.step) + shift) // _BLOCK
+    blocks = (
+        torch.arange(positions.start, positions.stop, positions.step, device="cpu") + shift
+    ) // _BLOCK
     first = int(blocks[0]) if len(blocks) else 0
     return first, torch.bincount(blocks - first)
 

@@ -6,6 +6,7 @@ allocates more than one element for each row of each lane, and overlapping lanes
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import TypeAlias, final
 
 import torch
@@ -32,10 +33,10 @@ class Even:
         """Return rows from `start` to before `stop` of each lane."""
         return Even(self.first + self.step * start, self.hop, self.step, self.lanes, stop - start)
 
-    def rows(self) -> Int[Tensor, "lanes length"]:
+    def rows(self, device: torch.device) -> Int[Tensor, "lanes length"]:
         """Return the number of each row."""
-        lane = torch.arange(self.lanes)[:, None] * self.hop
-        return self.first + lane + torch.arange(self.length) * self.step
+        lane = torch.arange(self.lanes, device=device)[:, None] * self.hop
+        return self.first + lane + torch.arange(self.length, device=device) * self.step
 
     def take(self, x: Float[Tensor, "g n f"]) -> Float[Tensor, "lanes g length f"]:
         """Return a view of the rows; lanes may overlap."""
@@ -99,15 +100,14 @@ class Scattered:
         """Return the lanes from `start` to before `stop`."""
         return Scattered(self.stretches[start:stop])
 
-    def rows(self) -> Int[Tensor, "lanes length"]:
+    def rows(self, device: torch.device) -> Int[Tensor, "lanes length"]:
         """Return the number of each row."""
-        return torch.stack(
-            [torch.cat([torch.arange(r.start, r.stop, r.step) for r in s]) for s in self.stretches]
-        )
+        numbers = [list(chain.from_iterable(lane)) for lane in self.stretches]
+        return torch.tensor(numbers, device=device)
 
     def take(self, x: Float[Tensor, "g n f"]) -> Float[Tensor, "lanes g length f"]:
         """Return a copy of the rows."""
-        rows = self.rows().flatten().to(x.device)
+        rows = self.rows(x.device).flatten()
         taken = x.index_select(1, rows).view(len(x), self.lanes, self.length, x.shape[2])
         return taken.transpose(0, 1)
 

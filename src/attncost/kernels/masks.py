@@ -63,12 +63,16 @@ def mask_of(
 def _kept(pattern: Pattern, n: int, m: int) -> Bool[Tensor, "1 1 {n} {m}"]:
     # A tensor of inference mode could not take part in a gradient later.
     with torch.inference_mode(False):
-        return pattern.mask(n, m)[None, None].contiguous()
+        return pattern.mask(n, m, torch.device("cpu"))[None, None].contiguous()
 
 
 def is_plain(x: Tensor) -> bool:
-    """Say whether a tensor holds numbers on a CPU, and is not one that only has a shape."""
-    return x.device.type == "cpu" and type(x) in _PLAIN
+    """Say whether a tensor holds numbers on a CPU that one may look at: not fake, not batched."""
+    return (
+        x.device.type == "cpu"
+        and type(x) in _PLAIN
+        and not torch._C._functorch.is_functorch_wrapped_tensor(x)
+    )
 
 
 def added(
@@ -77,5 +81,6 @@ def added(
     """Return what is added to all scores: bias and ALiBi."""
     if options.alibi is None:
         return options.bias
-    slopes = -options.alibi[:, None, None] * (query - key).abs()
-    return slopes[None] if options.bias is None else options.bias + slopes
+    wide = torch.promote_types(options.alibi.dtype, torch.float32)
+    slopes = -options.alibi[:, None, None].to(wide) * (query - key).abs()
+    return slopes[None] if options.bias is None else options.bias.to(wide) + slopes

@@ -1,14 +1,10 @@
 """Blockwise attention as one operation of PyTorch, opaque to `torch.compile`.
 
 A graph holds one node, whatever the pattern, and takes every length: the plan is made when it runs.
-An operation takes tensors and numbers only, so a pattern travels as its whole numbers, which may
-be symbols while a graph is traced, and the handle of what is left of it, which may not.
+An operation takes tensors and numbers only, so a pattern travels taken apart, see `handles`.
 """
 
-from collections.abc import Iterator
-from dataclasses import fields
-from functools import lru_cache
-from typing import Any, Final
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -16,15 +12,10 @@ from torch import Tensor
 from attncost.core.errors import UnsupportedOption
 from attncost.core.options import Options, Output
 from attncost.kernels import blockwise
+from attncost.kernels.handles import apart, whole
 from attncost.kernels.masks import is_plain
 from attncost.kernels.plan import plan
 from attncost.patterns.interface import Pattern
-
-# What is left of patterns without their numbers; the index is the handle.
-_SHAPES: Final[list[tuple[Any, ...]]] = []
-_HANDLES: Final[dict[tuple[Any, ...], int]] = {}
-_NUMBER: Final = "number"
-_INSIDE: Final = "inside"
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, pattern: Pattern, options: Options) -> Output:
@@ -32,8 +23,7 @@ def attend(q: Tensor, k: Tensor, v: Tensor, pattern: Pattern, options: Options) 
     if _is_plain(q, k, v, options):
         found = blockwise.forward(q, k, v, plan(pattern, q.shape[2], k.shape[2]), options)
         return Output(found[0], found[1] if options.return_lse else None)
-    numbers: list[int] = []
-    shape = _shape(pattern, numbers)
+    text, numbers = apart(pattern)
     out, lse = _forward(
         q,
         k,
@@ -44,7 +34,7 @@ def attend(q: Tensor, k: Tensor, v: Tensor, pattern: Pattern, options: Options) 
         options.alibi,
         options.sink,
         options.seed,
-        _handle(*shape),
+        text,
         numbers,
         options.softcap,
         options.scale,
@@ -64,7 +54,7 @@ def _forward(
     alibi: Tensor | None,
     sink: Tensor | None,
     seed: Tensor | None,
-    handle: int,
+    pattern: str,
     numbers: list[int],
     softcap: float | None,
     scale: float | None,
@@ -81,7 +71,7 @@ def _forward(
         scale=scale,
         dropout_p=dropout_p,
     )
-    steps = plan(_pattern(handle, tuple(numbers)), q.shape[2], k.shape[2])
+    steps = plan(whole(pattern, tuple(numbers)), q.shape[2], k.shape[2])
     return blockwise.forward(q, k, v, steps, options)
 
 
@@ -99,7 +89,7 @@ def _backward(
     alibi: Tensor | None,
     sink: Tensor | None,
     seed: Tensor | None,
-    handle: int,
+    pattern: str,
     numbers: list[int],
     softcap: float | None,
     scale: float | None,
@@ -117,7 +107,7 @@ def _backward(
         scale=scale,
         dropout_p=dropout_p,
     )
-    steps = plan(_pattern(handle, tuple(numbers)), q.shape[2], k.shape[2])
+    steps = plan(whole(pattern, tuple(numbers)), q.shape[2], k.shape[2])
     bias_, alibi_, sink_ = wanted
     saved = (q, k, v, out, lse)
     found = blockwise.backward(grad, saved, steps, options, (bias_, alibi_, sink_))
@@ -174,42 +164,3 @@ def _is_plain(q: Tensor, k: Tensor, v: Tensor, options: Options) -> bool:
     tensors = (q, k, v, *options.tensors())
     asked = torch.is_grad_enabled() and any(x.requires_grad for x in tensors)
     return not asked and all(map(is_plain, tensors))
-
-
-def _shape(pattern: Pattern, numbers: list[int]) -> tuple[Any, ...]:
-    """Take a pattern apart, its whole numbers into `numbers`."""
-    return (type(pattern), *(_taken(getattr(pattern, f.name), numbers) for f in fields(pattern)))  # type: ignore[arg-type]
-
-
-def _taken(value: Any, numbers: list[int]) -> Any:  # noqa: ANN401 -- a field may be anything
-    if isinstance(value, Pattern):
-        return (_INSIDE, _shape(value, numbers))
-    if isinstance(value, int) and not isinstance(value, bool):
-        numbers.append(value)
-        return _NUMBER
-    return value
-
-
-@torch._dynamo.assume_constant_result  # type: ignore[untyped-decorator]
-def _handle(*shape: Any) -> int:  # noqa: ANN401 -- a field may be anything
-    if shape not in _HANDLES:
-        _HANDLES[shape] = len(_SHAPES)
-        _SHAPES.append(shape)
-    return _HANDLES[shape]
-
-
-@lru_cache(maxsize=256)
-def _pattern(handle: int, numbers: tuple[int, ...]) -> Pattern:
-    return _rebuilt(_SHAPES[handle], iter(numbers))
-
-
-def _rebuilt(shape: tuple[Any, ...], numbers: Iterator[int]) -> Pattern:
-    kind, *values = shape
-    made: Pattern = kind(*(_put_back(value, numbers) for value in values))
-    return made
-
-
-def _put_back(value: Any, numbers: Iterator[int]) -> Any:  # noqa: ANN401 -- a field may be anything
-    if isinstance(value, tuple) and value[:1] == (_INSIDE,):
-        return _rebuilt(value[1], numbers)
-    return next(numbers) if value is _NUMBER or value == _NUMBER else value

@@ -30,12 +30,12 @@ class Places:
     @cached_property
     def rows(self) -> Int[Tensor, "t c"]:
         """Rows of q."""
-        return self.step.queries.rows().to(self._device)
+        return self.step.queries.rows(self._device)
 
     @cached_property
     def keys(self) -> Int[Tensor, "t r"]:
         """Rows of k, which are also their positions."""
-        return self.step.keys.rows().to(self._device)
+        return self.step.keys.rows(self._device)
 
     @property
     def query(self) -> Int[Tensor, "t 1 c 1"]:

@@ -11,12 +11,15 @@ from itertools import groupby, pairwise
 from typing import Final, final
 
 import numpy as np
+from torch.utils._python_dispatch import _disable_current_modes
 
 from attncost.kernels.lanes import Even, Lanes, Scattered, lanes_of
 from attncost.patterns.interface import Pattern, Rule, Tile
 
 # Queries of a tile. Wide ones multiply faster, narrow ones multiply less in vain.
 _BLOCKS: Final = (64, 256)
+# Tiles that must move on evenly before they are worth a step of their own.
+_FEW: Final = 4
 
 
 @final
@@ -128,7 +131,9 @@ class Plan:
 @lru_cache(maxsize=256)
 def plan(pattern: Pattern, n: int, m: int) -> Plan:
     """Return the steps for `n` queries and `m` keys, with tiles as wide as pays."""
-    plans = [_plan(pattern, n, m, block) for block in _BLOCKS if block < 2 * n or block == 64]
+    # Looking at a rule needs real numbers, also where tensors are fake.
+    with _disable_current_modes():
+        plans = [_plan(pattern, n, m, block) for block in _BLOCKS if block < 2 * n or block == 64]
     return min(plans, key=_price)
 
 
@@ -143,7 +148,7 @@ def _plan(pattern: Pattern, n: int, m: int, block: int) -> Plan:
     steps, seen, merges = [], np.zeros(n, dtype=bool), False
     for part in pattern.parts(n, m, block):
         joined = _joined(tile for tile in part.tiles if tile.spans)
-        for tiles in _alike(joined):
+        for tiles in _disjoint(_alike(joined)):
             rows = [(_shifted(tile.queries, n - m),) for tile in tiles]
             fresh = not any(seen[r.start : r.stop : r.step].any() for (r,) in rows)
             for (r,) in rows:
@@ -155,6 +160,18 @@ def _plan(pattern: Pattern, n: int, m: int, block: int) -> Plan:
             steps.append(Step(queries, keys, None if full else part.allowed, alike, fresh))
             merges = merges or not fresh
     return Plan(tuple(steps), merges)
+
+
+def _disjoint(groups: Iterator[list[Tile]]) -> Iterator[list[Tile]]:
+    """Cut groups so that no query stands in two tiles of one."""
+    for tiles in groups:
+        start, taken = 0, set[int]()
+        for at, tile in enumerate(tiles):
+            if not taken.isdisjoint(tile.queries):
+                yield tiles[start:at]
+                start, taken = at, set()
+            taken.update(tile.queries)
+        yield tiles[start:]
 
 
 def _shifted(rows: range, by: int) -> range:
@@ -204,25 +221,38 @@ def _goes_on(keys: range, more: range) -> bool:
 
 
 def _alike(tiles: Iterator[Tile]) -> Iterator[list[Tile]]:
-    """Cut tiles into runs of one shape that move on evenly."""
+    """Cut tiles into runs of one shape that move on evenly; those that do not stay together."""
     for _, run in groupby(tiles, key=_shape):
-        tiles_left = list(run)
-        while tiles_left:
-            count = _even(tiles_left)
-            yield tiles_left[:count]
-            tiles_left = tiles_left[count:]
+        uneven: list[Tile] = []
+        for even in _evenly(list(run)):
+            if len(even) >= _FEW:
+                if uneven:
+                    yield uneven
+                    uneven = []
+                yield even
+            else:
+                uneven += even
+        if uneven:
+            yield uneven
+
+
+def _evenly(tiles: list[Tile]) -> Iterator[list[Tile]]:
+    """Cut tiles where they stop moving on evenly."""
+    start, last = 0, None
+    for at, (one, other) in enumerate(pairwise(tiles), start=1):
+        hop = _hop(one, other)
+        if last is not None and hop != last:
+            yield tiles[start:at]
+            # The first of the next run: how it is reached says nothing of how it moves on.
+            start, hop = at, None
+        last = hop
+    yield tiles[start:]
 
 
 def _shape(tile: Tile) -> tuple[int, ...]:
     keys = sum(len(span.keys) for span in tile.spans)
     full = all(span.full for span in tile.spans)
     return len(tile.queries), tile.queries.step, keys, len(_stretches(tile)) == 1, full
-
-
-def _even(tiles: list[Tile]) -> int:
-    """Return how many tiles from the first on move on evenly."""
-    hops = [_hop(one, other) for one, other in pairwise(tiles)]
-    return 1 + next((i for i, hop in enumerate(hops) if hop != hops[0]), len(hops))
 
 
 def _hop(tile: Tile, other: Tile) -> tuple[int, int, int]:

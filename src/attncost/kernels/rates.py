@@ -1,6 +1,6 @@
 """How long a kernel takes for its work: the measured table that the choice of a kernel reads.
 
-    seconds = start + calls * call + products * flop + masked * mask
+    nanoseconds = start + calls * call + flops * flop + masked * mask
 
 Only ratios matter for a choice, and they vary less between machines than seconds do. Measured in
 float32 on a CPU, one thread, torch 2.13, by `python -m benchmarks.rates`.
@@ -35,6 +35,7 @@ class Rates:
 USUAL: Final = Rates(start=40_000, call=20_000, flop=0.02, mask=10.0)
 RATES: Final = {
     "sdpa": Rates(start=40_000, call=20_000, flop=0.02, mask=10.0),
+    "reference": Rates(start=100_000, call=20_000, flop=0.05, mask=10.0),
     "folded": Rates(start=100_000, call=150_000, flop=0.022, mask=10.0),
 }
 
@@ -43,5 +44,5 @@ def predicted(work: Work, dims: Dims, rates: Rates) -> Count:
     """Return the nanoseconds that a kernel takes for its work."""
     pairs = dims.batch * dims.heads * (work.pairs - work.skipped)
     flops = 2 * pairs * (work.head_dim + work.value_dim)
-    moved = rates.start + work.calls * rates.call + work.masked * rates.mask
-    return moved + flops * rates.flop
+    around = rates.start + work.calls * rates.call + work.masked * rates.mask
+    return around + flops * rates.flop

@@ -120,12 +120,12 @@ def plain_backward(
 
 
 def _added(tiles: Tiles, like: Tensor, keys: int) -> Float[Tensor, "_ _ _ _"] | None:
-    """Return mask and bias as one number for each pair."""
+    """Return mask and bias as one number for each pair; a bias stays in the type of the sums."""
     if tiles.mask is None:
-        return None if tiles.bias is None else tiles.bias.to(like.dtype).expand(-1, -1, -1, keys)
+        return None if tiles.bias is None else tiles.bias.expand(-1, -1, -1, keys)
     if tiles.bias is None:
         return like.new_zeros(tiles.mask.shape).masked_fill_(~tiles.mask, -math.inf)
-    return torch.where(tiles.mask, tiles.bias.to(like.dtype), -math.inf)
+    return torch.where(tiles.mask, tiles.bias, -math.inf)
 
 
 def _scores(q: Tensor, k: Tensor, tiles: Tiles) -> tuple[Tensor, Tensor | None]:

@@ -199,7 +199,7 @@ def _settled(queries: range, spans: tuple[Span, ...], other: Pattern) -> Iterato
 
 def _at_distances(pattern: Pattern, nearest: int, farthest: int) -> Tensor:
     """Say at which distances of key and query a relative pattern reads."""
-    distance = torch.arange(nearest, farthest + 1)
+    distance = torch.arange(nearest, farthest + 1, device="cpu")
     return pattern.allowed(torch.zeros_like(distance), distance)
 
 
@@ -216,7 +216,7 @@ class _Overlap:
     def _by_distance(self, n: int, m: int) -> int:
         if not n * m:
             return 0
-        distance = torch.arange(1 - m, n)
+        distance = torch.arange(1 - m, n, device="cpu")
         # A key at this distance exists for the queries between these two positions.
         first, last = (-distance).clamp(min=m - n), (m - 1 - distance).clamp(max=m - 1)
         return int((last - first + 1)[_at_distances(self.pattern, 1 - m, n - 1)].sum())
@@ -235,8 +235,8 @@ class _Overlap:
 
 def _looked(part: Part, queries: range, keys: range) -> int:
     """Count the pairs of a span one by one, a few rows at a time."""
-    columns, total = torch.tensor(keys), 0
+    columns, total = torch.tensor(keys, device="cpu"), 0
     for rows in cut(queries, max(1, _PAIRS_AT_ONCE // len(keys))):
-        inside = part.allowed(torch.tensor(rows)[:, None], columns)
+        inside = part.allowed(torch.tensor(rows, device="cpu")[:, None], columns)
         total += int(inside.expand(len(rows), len(keys)).sum())
     return total

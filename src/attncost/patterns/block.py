@@ -46,6 +46,11 @@ class Block(Pattern):
     def __post_init__(self) -> None:
         if self.size < 1:
             raise ShapeError(f"size must be at least 1 (a block of one token), got {self.size}.")
+        if not isinstance(self.layout, Sequence):
+            raise ShapeError(
+                "layout must list for each block the blocks that it reads, such as "
+                f"((0,), (0, 1)), got {self.layout!r}."
+            )
         object.__setattr__(self, "layout", tuple(tuple(sorted(set(row))) for row in self.layout))
         for block, row in enumerate(self.layout):
             if row and not 0 <= row[0] <= row[-1] < len(self.layout):
@@ -94,8 +99,10 @@ class Block(Pattern):
         query, key, blocks = query // self.size, key // self.size, len(self.layout)
         if not blocks:
             return query == key
-        listed = [[key in row for key in range(blocks)] for row in map(set, self.layout)]
-        table = torch.tensor(listed, device=query.device)
+        row = [i for i, keys in enumerate(self.layout) for _ in keys]
+        column = [key for keys in self.layout for key in keys]
+        table = torch.zeros(blocks, blocks, dtype=torch.bool, device=query.device)
+        table[row, column] = True
         inside = (query >= 0) & (query < blocks) & (key >= 0) & (key < blocks)
         return inside & table[query.clamp(0, blocks - 1), key.clamp(0, blocks - 1)]
 

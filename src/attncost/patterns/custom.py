@@ -8,8 +8,9 @@ the rule for every pair once, a few rows at a time, before kernels know which ti
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import groupby
+from threading import Lock
 from typing import ClassVar, Final, final
 
 import numpy as np
@@ -22,6 +23,9 @@ from attncost.core.errors import ShapeError
 from attncost.patterns.interface import MaskMod, Part, Pattern, Rule, Span, Tile, cut
 
 _PAIRS_AT_ONCE: Final = 1 << 22
+_RULES: Final[list[Rule]] = []
+_NUMBERS: Final[dict[Rule, int]] = {}
+_LOCK: Final = Lock()
 
 
 @final
@@ -35,11 +39,18 @@ class Custom(Pattern):
         rule: Takes positions of queries and keys, whole-number tensors that broadcast, and returns
             a boolean tensor; the last query stands at the last key. It must be hashable, and
             elementwise: tensor operations and no `if`, `and`, `or`.
+        number: Stands for the rule in graphs, so it is kept as long as the process lives.
     """
 
     source: ClassVar[str] = "Dong et al. 2024, arXiv:2412.05496 (flex attention's mask_mod)"
 
     rule: Callable[[Tensor, Tensor], Tensor]
+    number: int = field(init=False, compare=False)
+
+    @classmethod
+    def numbered(cls, number: int) -> "Custom":
+        """Return the pattern with this `number`, which this process has made before."""
+        return cls(_RULES[number])
 
     def __post_init__(self) -> None:
         if not callable(self.rule):
@@ -47,6 +58,7 @@ class Custom(Pattern):
                 f"rule must be a function of query and key, got a {type(self.rule).__name__}; "
                 "for a boolean mask use Custom.of(mask)."
             )
+        object.__setattr__(self, "number", _number(self.rule))
 
     def __repr__(self) -> str:
         """Return how it was made, with the name of a function and not its place in memory."""
@@ -127,10 +139,11 @@ class Custom(Pattern):
 
 def _spans(rule: Rule, queries: range, m: int, block: int) -> Iterator[Span]:
     """Evaluate the rule a few rows at a time, and merge neighbouring blocks of one kind."""
-    blocks, key = ceil_div(m, block), torch.arange(m)
-    some, every = torch.zeros(blocks * block, dtype=torch.bool), torch.ones(blocks * block).bool()
+    blocks, key = ceil_div(m, block), torch.arange(m, device="cpu")
+    some = torch.zeros(blocks * block, dtype=torch.bool, device="cpu")
+    every = torch.ones_like(some)
     for rows in cut(queries, max(1, _PAIRS_AT_ONCE // max(1, m))):
-        inside = rule(torch.tensor(rows)[:, None], key)
+        inside = rule(torch.tensor(rows, device="cpu")[:, None], key)
         # A hundred times as fast as `any` and `all`, which do not vectorise over booleans.
         some[:m] |= inside.byte().amax(0).bool()
         every[:m] &= inside.byte().amin(0).bool()
@@ -146,6 +159,14 @@ def _expands(shape: tuple[int, ...], full: tuple[int, ...]) -> bool:
     return len(padded) == len(full) and all(
         size in (1, whole) for size, whole in zip(padded, full, strict=True)
     )
+
+
+def _number(rule: Rule) -> int:
+    with _LOCK:
+        if rule not in _NUMBERS:
+            _RULES.append(rule)
+            _NUMBERS[rule] = len(_RULES) - 1
+        return _NUMBERS[rule]
 
 
 def _name(function: object) -> str:

@@ -89,7 +89,7 @@ class Longformer(Pattern):
         """Let a query read the window around itself, and all if one of the two is global."""
         near = (key <= query + self.ahead) & (key > query + self.ahead - self.width)
         # Before the first key there is no token.
-        return near | (key < self.tokens) | ((query >= 0) & (query < self.tokens))
+        return near | ((key >= 0) & (key < self.tokens)) | ((query >= 0) & (query < self.tokens))
 
     def pairs(self, n: Count, m: Count) -> Count:
         """Return all keys for global queries; for others, global keys and the window's rest."""

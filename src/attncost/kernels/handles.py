@@ -1,0 +1,68 @@
+"""Patterns as text and numbers, so that an operation of PyTorch can take them.
+
+A pattern is taken apart into its whole numbers, which may be symbols while a graph is traced, and
+the text of what is left: the names of its classes, with `...` where a number was. A graph holds the
+text, so equal patterns share one, and an exported program means the same in another process.
+"""
+
+import ast
+from collections.abc import Iterator
+from dataclasses import fields
+from functools import lru_cache
+from importlib import import_module
+from typing import Any
+
+import torch
+
+from attncost.core.errors import UnsupportedOption
+from attncost.patterns.custom import Custom
+from attncost.patterns.interface import Pattern
+
+
+def apart(pattern: Pattern) -> tuple[str, list[int]]:
+    """Return the text of a pattern and its numbers, in order.
+
+    Raises:
+        UnsupportedOption: If a function would be exported, which has no text.
+    """
+    numbers: list[int] = []
+    return _text(pattern, numbers), numbers
+
+
+@lru_cache(maxsize=256)
+def whole(text: str, numbers: tuple[int, ...]) -> Pattern:
+    """Return the pattern that was taken apart."""
+    left = iter(numbers)
+    pattern: Pattern = _made(ast.literal_eval(text), left)
+    assert next(left, None) is None, f"{text} has fewer numbers than {numbers}"
+    return pattern
+
+
+def _text(value: Any, numbers: list[int]) -> str:  # noqa: ANN401 -- a field may be anything
+    if isinstance(value, Custom):
+        if torch.compiler.is_exporting():
+            raise UnsupportedOption("a Custom pattern is a function and cannot be exported.")
+        numbers.append(value.number)
+        return "'custom'"
+    if isinstance(value, Pattern):
+        kind = type(value)
+        parts = [f"'{kind.__module__}'", f"'{kind.__qualname__}'"]
+        parts += [_text(getattr(value, field.name), numbers) for field in fields(value)]  # type: ignore[arg-type]
+        return f"[{','.join(parts)}]"
+    if isinstance(value, tuple):
+        return f"({''.join([_text(one, numbers) + ',' for one in value])})"
+    if isinstance(value, int) and not isinstance(value, bool):
+        numbers.append(value)
+        return "..."
+    return f"{value!r}"
+
+
+def _made(value: Any, numbers: Iterator[int]) -> Any:  # noqa: ANN401 -- a field may be anything
+    if value == "custom":
+        return Custom.numbered(next(numbers))
+    if isinstance(value, list):
+        module, name, *rest = value
+        return getattr(import_module(module), name)(*(_made(one, numbers) for one in rest))
+    if isinstance(value, tuple):
+        return tuple(_made(one, numbers) for one in value)
+    return next(numbers) if value is ... else value
