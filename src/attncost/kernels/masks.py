@@ -4,6 +4,7 @@ They hold as many elements as they have queries times keys, so a kernel that ask
 says so in its caveats.
 """
 
+import math
 from functools import lru_cache
 from typing import Final
 
@@ -15,7 +16,7 @@ from attncost.core.options import Options
 from attncost.patterns.interface import Pattern
 
 _MOST_KEPT: Final = 16
-_SMALL: Final = 1 << 20  # elements, so that at most 16 MiB are kept
+_SMALL: Final = 1 << 20  # elements, so that at most 64 MiB are kept in float32
 _PLAIN: Final = (Tensor, torch.nn.Parameter)
 
 
@@ -48,22 +49,26 @@ def readable(
     return mask[:, None]
 
 
-def mask_of(
+def kept_mask(
     q: Float[Tensor, "b h n d"], k: Float[Tensor, "b g m d"], pattern: Pattern, options: Options
-) -> Bool[Tensor, "_ 1 n m"]:
-    """Return what a call lets each query read; small masks on a CPU are kept for the next call."""
+) -> Float[Tensor, "1 1 n m"] | None:
+    """Return 0 where a query reads and -inf elsewhere, kept for the next call of these sizes.
+
+    None unless the pattern alone decides, the mask is small and the call is an ordinary one on a
+    CPU: elsewhere `readable` says what is read.
+    """
     n, m = q.shape[2], k.shape[2]
-    bare = options.key_mask is None and options.segments is None
-    if bare and not torch.compiler.is_compiling() and is_plain(q) and n * m <= _SMALL:
-        return _kept(pattern, n, m)
-    return readable(pattern, options, *positions(n, m, q.device), n=n, m=m)
+    if options.tensors() or n * m > _SMALL or torch.compiler.is_compiling() or not is_plain(q):
+        return None
+    return _kept(pattern, n, m, q.dtype)
 
 
 @lru_cache(maxsize=_MOST_KEPT)
-def _kept(pattern: Pattern, n: int, m: int) -> Bool[Tensor, "1 1 {n} {m}"]:
+def _kept(pattern: Pattern, n: int, m: int, dtype: torch.dtype) -> Float[Tensor, "1 1 {n} {m}"]:
     # A tensor of inference mode could not take part in a gradient later.
     with torch.inference_mode(False):
-        return pattern.mask(n, m, torch.device("cpu"))[None, None].contiguous()
+        mask = pattern.mask(n, m, torch.device("cpu"))
+        return torch.where(mask, torch.zeros((), dtype=dtype, device="cpu"), -math.inf)[None, None]
 
 
 def is_plain(x: Tensor) -> bool:
