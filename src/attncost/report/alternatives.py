@@ -40,7 +40,7 @@ def alternatives(model: Configuration, *, lengths: Sequence[int], command: str) 
         key=f"cheapest_{key(model)}",
         text=(
             f"Cheapest in {model.name} at {longest:,}: {cheapest}, "
-            f"{show(share, 'percent')} of its FLOPs."
+            f"{show(share, 'percent')} of FLOPs."
         ),
         values={"length": longest, "attention": cheapest, "share": share},
         command=command,
