@@ -1,9 +1,10 @@
 """Who takes part in `benchmarks.kernels`: attncost and its peers, each in its own best form.
 
 What a peer needs beside its inputs (a dense mask, a block mask, padded inputs) is made before its
-time starts; attncost makes what it needs inside. A mask is handed over as numbers, which spares
-PyTorch the conversion. local-attention gets a bucket of 256, so that it need not pad; it then reads
-257 keys, and is checked against that.
+time starts; attncost makes what it needs inside, and keeps plans and small masks for the next call,
+as between the layers of a model. A mask is handed over as numbers, which spares PyTorch the
+conversion. local-attention gets a bucket of 256, so that it need not pad; it then reads 257 keys,
+and is checked against that.
 """
 
 import math

@@ -1,13 +1,16 @@
 """What goes on around a call changes nothing: modes, default devices, autocast, other threads."""
 
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 
 import pytest
 import torch
 from tests.kernels.attend import attend, every_plain_kernel
 from tests.oracle import definition, random_qkv
 
-from attncost import BigBird, Custom, ShapeError, Strided, Window, attention, explain
+from attncost import BigBird, Custom, Pattern, ShapeError, Strided, Window, attention, explain
+from attncost.core.counts import counted
+from attncost.patterns.interface import Part, Span, Tile, cut
 
 PATTERNS = [Window(9), Strided(8), BigBird(16, longest=300), Window(9) & Strided(3)]
 
@@ -103,3 +106,30 @@ def test_a_softcap_or_scale_that_is_no_number_is_refused(generator):
         attention(*qkv, softcap=float("inf"))
     with pytest.raises(ShapeError, match="scale must be a finite number, got nan"):
         attention(*qkv, scale=float("nan"))
+
+
+def test_a_class_that_no_import_finds_is_a_pattern_too(generator):
+    def made(far):
+        @dataclass(frozen=True, slots=True)
+        class Own(Pattern):
+            """Keys at one distance."""
+
+            source = "here"
+            examples, pairs = classmethod(lambda cls: (cls(),)), counted
+            relative = True
+
+            def allowed(self, query, key):
+                return query - key == far
+
+            def parts(self, n, m, block):
+                keys = (Span(range(m), full=False),)
+                tiles = tuple(Tile(rows, keys) for rows in cut(range(m - n, m), block))
+                return (Part(tiles, self.allowed, relative=False),)
+
+        return Own()
+
+    qkv = random_qkv(generator, 40, 40)
+    for far in (0, 1, 2):
+        out = attention(*qkv, made(far), kernel="folded")
+        exact, _ = definition(*qkv, torch.ones(40, 40, dtype=torch.bool).tril(-far).triu(-far))
+        torch.testing.assert_close(out, exact)

@@ -6,17 +6,21 @@ text, so equal patterns share one, and an exported program means the same in ano
 """
 
 import ast
+import sys
 from collections.abc import Iterator
 from dataclasses import fields
 from functools import lru_cache
 from importlib import import_module
-from typing import Any
+from typing import Any, Final
 
 import torch
 
 from attncost.core.errors import UnsupportedOption
 from attncost.patterns.custom import Custom
 from attncost.patterns.interface import Pattern
+
+# Classes that no import finds, such as those of a notebook's cell that was run again.
+_UNFOUND: Final[dict[str, type[Pattern]]] = {}
 
 
 def apart(pattern: Pattern) -> tuple[str, list[int]]:
@@ -45,8 +49,7 @@ def _text(value: Any, numbers: list[int]) -> str:  # noqa: ANN401 -- a field may
         numbers.append(value.number)
         return "'custom'"
     if isinstance(value, Pattern):
-        kind = type(value)
-        parts = [f"'{kind.__module__}'", f"'{kind.__qualname__}'"]
+        parts = [f"'{_name(type(value))}'"]
         parts += [_text(getattr(value, field.name), numbers) for field in fields(value)]  # type: ignore[arg-type]
         return f"[{','.join(parts)}]"
     if isinstance(value, tuple):
@@ -61,8 +64,32 @@ def _made(value: Any, numbers: Iterator[int]) -> Any:  # noqa: ANN401 -- a field
     if value == "custom":
         return Custom.numbered(next(numbers))
     if isinstance(value, list):
-        module, name, *rest = value
-        return getattr(import_module(module), name)(*(_made(one, numbers) for one in rest))
+        name, *rest = value
+        return _kind(name)(*(_made(one, numbers) for one in rest))
     if isinstance(value, tuple):
         return tuple(_made(one, numbers) for one in value)
     return next(numbers) if value is ... else value
+
+
+@torch._dynamo.assume_constant_result  # type: ignore[untyped-decorator]
+def _name(kind: type[Pattern]) -> str:
+    name = f"{kind.__module__}:{kind.__qualname__}"
+    if _found(name) is kind:
+        return name
+    if torch.compiler.is_exporting():
+        raise UnsupportedOption(f"{name} cannot be exported: no import finds it.")
+    name = f"{name}#{id(kind)}"
+    _UNFOUND[name] = kind
+    return name
+
+
+def _kind(name: str) -> type[Pattern]:
+    return _UNFOUND[name] if name in _UNFOUND else _found(name)
+
+
+def _found(name: str) -> Any:  # noqa: ANN401 -- whatever has that name
+    module, _, path = name.partition(":")
+    found: Any = sys.modules.get(module) or import_module(module)
+    for part in path.split("."):
+        found = getattr(found, part, None)
+    return found
