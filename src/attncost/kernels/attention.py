@@ -91,7 +91,8 @@ def attention(
         if not isinstance(x, torch.Tensor):
             raise ShapeError(f"{name} must be a tensor, got a {type(x).__name__}.")
     kind = q.device.type
-    narrows = torch.is_autocast_enabled(kind)
+    # Meta tensors have no autocast, and asking for theirs raises.
+    narrows = torch.amp.is_autocast_available(kind) and torch.is_autocast_enabled(kind)
     if narrows and q.dtype != torch.float64:
         q, k, v = (x.to(torch.get_autocast_dtype(kind)) for x in (q, k, v))
     options = Options(
