@@ -40,7 +40,6 @@ SEEN = torch.ones(2, N, dtype=torch.bool)
         (Window(9), None, {"cache": RollingCache(8)}, r"RollingCache\(8\) lets go of keys that W"),
         (Causal(), None, {"cache": RollingCache(64)}, r"that Causal\(\) may read: take cache_for"),
     ],
-    ids=str,
 )
 def test_what_cannot_be_honoured_is_refused(mixing, context, wishes, reason):
     layer = Attention(D, H, mixing, length=N if isinstance(mixing, Linformer) else None)
