@@ -1,0 +1,98 @@
+"""Which modules of a model are attention layers that our function can serve."""
+
+from collections.abc import Callable, Iterable
+from fnmatch import fnmatchcase
+from inspect import unwrap
+from typing import Final, TypeAlias
+
+from torch import nn
+
+from attncost.core.errors import ShapeError, UnknownName, UnsupportedOption
+
+Choice: TypeAlias = Iterable[int] | str | Callable[[str, nn.Module], bool] | None
+
+# How the models of transformers call a layer whose keys come from elsewhere.
+_CROSS: Final = ("cross", "encoder_attn", "encdec")
+
+
+def attention_layers(model: nn.Module, choice: Choice = None) -> dict[str, nn.Module]:
+    """Return attention layers by their name in the model.
+
+    Args:
+        model: A model of transformers.
+        choice: Numbers of layers, counted from the end if negative; or a name with wildcards, such
+            as "encoder.*"; or a function of a layer's name and module; all layers of
+            self-attention if left out.
+
+    Raises:
+        ShapeError: If there is no such layer.
+        UnknownName: If no layer has such a name.
+        UnsupportedOption: If the model has no layer that asks transformers for its attention.
+    """
+    every = {name: module for name, module in model.named_modules() if _asks(module)}
+    if not every:
+        raise UnsupportedOption(
+            f"{type(model).__name__} has no layer that asks transformers for its attention "
+            "function, so none can be swapped: expected a model of transformers."
+        )
+    within = {name: module for name, module in every.items() if not _is_cross(name, module)}
+    if choice is None:
+        return within
+    if isinstance(choice, str):
+        found = {name: module for name, module in every.items() if fnmatchcase(name, choice)}
+        if not found:
+            raise UnknownName("attention layer", choice, every)
+        return found
+    if callable(choice):
+        found = {name: module for name, module in every.items() if choice(name, module)}
+        if not found:
+            raise ShapeError(f"the function chose none of the {len(every)} attention layers.")
+        return found
+    if not isinstance(choice, Iterable):
+        raise ShapeError(f"layers must be numbers such as range(8) or [0, -1], got {choice!r}.")
+    return _numbered(within, list(choice))
+
+
+def _numbered(within: dict[str, nn.Module], wanted: list[int]) -> dict[str, nn.Module]:
+    numbers = _numbers(within)
+    count = max(numbers.values()) + 1
+    for number in wanted:
+        if number not in range(-count, count):
+            raise ShapeError(
+                f"layers must be numbers from {-count} to {count - 1}, as there are {count}, "
+                f"got {number!r}."
+            )
+    if not wanted:
+        raise ShapeError(f"layers must name at least one of {count} layers, got none.")
+    chosen = {number % count for number in wanted}
+    return {name: module for name, module in within.items() if numbers[name] in chosen}
+
+
+def _numbers(within: dict[str, nn.Module]) -> dict[str, int]:
+    """Return the number of each layer in its stack; an encoder and a decoder count apart."""
+    stacks: dict[str, int] = {}
+    numbers = {}
+    for name in within:
+        parts = name.split(".")
+        stack = ".".join(part for part in parts if not part.isdecimal())
+        numbers[name] = stacks.get(stack, 0)
+        stacks[stack] = numbers[name] + 1
+    return numbers
+
+
+def _asks(module: nn.Module) -> bool:
+    code = getattr(unwrap(type(module).forward), "__code__", None)
+    return code is not None and "ALL_ATTENTION_FUNCTIONS" in code.co_names
+
+
+def crosses(module: nn.Module) -> bool:
+    """Say whether the keys of a layer come from another sequence, by what the layer itself says."""
+    if getattr(module, "is_cross_attention", False) or "cross" in type(module).__name__.lower():
+        return True
+    configuration = getattr(module, "config", None)
+    decodes = getattr(module, "is_decoder", getattr(configuration, "is_decoder", False))
+    return bool(decodes) and getattr(module, "is_causal", None) is False
+
+
+def _is_cross(name: str, module: nn.Module) -> bool:
+    return crosses(module) or any(word in name.lower() for word in _CROSS)

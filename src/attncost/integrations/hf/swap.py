@@ -1,0 +1,198 @@
+"""Give layers of a loaded model another pattern or mechanism, and take it back."""
+
+from dataclasses import replace
+from textwrap import fill
+from types import TracebackType
+from typing import Any, final
+
+from torch import nn
+from torch.utils.hooks import RemovableHandle
+
+from attncost.core.dims import Dims
+from attncost.core.errors import ShapeError, UnsupportedOption
+from attncost.integrations.hf.attends import ATTENDS, Attends, attends
+from attncost.integrations.hf.layers import Choice, attention_layers
+from attncost.integrations.hf.register import EXACT, interfaces, ours, register
+from attncost.mechanisms.interface import Mechanism
+from attncost.patterns.interface import Pattern
+
+
+@final
+class Swapped:
+    """A model some of whose layers read something else; also a context that takes it back.
+
+    Attributes:
+        attention: What the chosen layers read, within what their model allows.
+        names: The chosen layers.
+    """
+
+    def __init__(
+        self, model: nn.Module, attention: Pattern | Mechanism, chosen: dict[str, nn.Module]
+    ) -> None:
+        self.attention, self.names = attention, tuple(chosen)
+        self._model, self._count = model, len(attention_layers(model))
+        self._configurations = _configurations(model)
+        self._before = _hung(model)
+        self._hung: list[tuple[nn.Module, Attends, Attends | None]] = []
+        self._watches: list[RemovableHandle] = []
+
+    def restore(self) -> None:
+        """Put everything back as it was; nothing happens the second time.
+
+        Raises:
+            ShapeError: If a later swap has not been restored yet.
+        """
+        if self._hung and _hung(self._model) - self._before - {own for _, own, _ in self._hung}:
+            raise ShapeError(
+                "this model was swapped again later: restore that swap before this one."
+            )
+        for module, _, former in self._hung:
+            module._modules.pop(ATTENDS, None)
+            if former is not None:
+                module.add_module(ATTENDS, former)
+        for configuration, implementation in self._configurations:
+            configuration._attn_implementation = implementation
+        for watch in self._watches:
+            watch.remove()
+        self._hung, self._configurations, self._watches = [], [], []
+
+    def __enter__(self) -> "Swapped":
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        at: TracebackType | None,
+    ) -> None:
+        self.restore()
+
+    def __str__(self) -> str:
+        model, state = type(self._model).__name__, "read" if self._hung else "no longer read"
+        lines = [
+            f"{model}: {len(self.names)} of {self._count} attention layers {state} "
+            f"{self.attention} within their masks"
+        ]
+        lines += [f"  {name}" for name in self.names]
+        return "\n".join(fill(line, 80, subsequent_indent="    ") for line in lines)
+
+    def _hang(self, module: nn.Module, own: Attends) -> None:
+        self._hung.append((module, own, attends(module)))
+        module.add_module(ATTENDS, own)
+        self._watches.append(module.register_forward_pre_hook(_check_served))
+
+
+def swap(
+    model: nn.Module,
+    attention: Pattern | Mechanism,
+    *,
+    layers: Choice = None,
+    length: int | None = None,
+) -> Swapped:
+    """Let layers of a model read what a pattern or mechanism reads, until it is restored.
+
+    The chosen layers read the pairs that the model's own mask allows and the pattern reads; the
+    others compute what they always did, by our kernels. `print(model)` shows the change.
+
+    >>> with ac.hf.swap(model, ac.Window(256), layers=range(8)):  # doctest: +SKIP
+    ...     model.generate(**inputs)
+
+    Args:
+        model: A model of transformers.
+        attention: What the chosen layers read.
+        layers: Numbers of layers, a name with wildcards such as "encoder.*", or a function of name
+            and module; every layer of self-attention if left out.
+        length: Tokens of every sequence, for a mechanism whose learned tensors depend on it.
+
+    Returns:
+        A handle: `restore()` takes the change back, and so does leaving it as a context.
+
+    Raises:
+        ShapeError: If no layer was chosen, or a mechanism lacks its length.
+        UnknownName: If no layer has such a name.
+        UnsupportedOption: If the model does not ask transformers for its attention function.
+    """
+    if not isinstance(attention, Pattern | Mechanism):
+        raise ShapeError(
+            "attention must be a pattern or mechanism such as attncost.Window(256), got "
+            f"{attention!r}."
+        )
+    chosen = attention_layers(model, layers)
+    swapped = Swapped(model, attention, chosen)
+    try:
+        _serve(model, chosen)
+        for module in chosen.values():
+            swapped._hang(module, _of(module, attention, length))
+    except BaseException:
+        swapped.restore()
+        raise
+    return swapped
+
+
+def _serve(model: Any, chosen: dict[str, nn.Module]) -> None:  # noqa: ANN401 -- theirs is untyped
+    """Let a model call our attention function, unless it already does."""
+    interfaces()
+    if not hasattr(model, "set_attn_implementation"):
+        raise UnsupportedOption(
+            f"swap needs a model of transformers, got {type(model).__name__}: for modules of "
+            "PyTorch there is ac.swap_multihead."
+        )
+    if ours(model.config._attn_implementation) is None:
+        model.set_attn_implementation(register(EXACT))
+    for name, module in chosen.items():
+        asked: Any = module
+        if ours(asked.config._attn_implementation) is None:
+            raise UnsupportedOption(
+                f"{name} of {type(model).__name__} cannot be swapped, as it stays with "
+                f"{asked.config._attn_implementation!r}: leave it out with layers=..."
+            )
+
+
+def _check_served(module: Any, _inputs: object) -> None:  # noqa: ANN401 -- theirs is untyped
+    """Refuse to run a swapped layer by another attention function, which would not see the swap."""
+    asked = module.config._attn_implementation
+    if ours(asked) is None:
+        own = attends(module)
+        raise UnsupportedOption(
+            f"a layer was swapped to {None if own is None else own.reads}, but its model was set "
+            f"to {asked!r} after that: restore the swap first, or set 'attncost' again."
+        )
+
+
+def _configurations(model: nn.Module) -> list[tuple[Any, str | None]]:
+    """Return every configuration inside a model, outer ones first, and what each asks for."""
+    found: dict[int, Any] = {}
+    for module in model.modules():
+        one = getattr(module, "config", None)
+        if hasattr(one, "_attn_implementation"):
+            found.setdefault(id(one), one)
+    # Setting one sets those below it, too: a deeper one comes later and is then put right.
+    return [(one, one._attn_implementation) for one in found.values()]
+
+
+def _hung(model: nn.Module) -> set[Attends]:
+    """Return all that hangs in a model."""
+    return {module for module in model.modules() if isinstance(module, Attends)}
+
+
+def _of(module: Any, attention: Pattern | Mechanism, length: int | None) -> Attends:  # noqa: ANN401
+    """Return what is hung into one layer, its learned tensors like the other ones there."""
+    if isinstance(attention, Pattern):
+        return Attends(attention)
+    heads = module.config.num_attention_heads
+    features = getattr(module, "head_dim", None) or module.config.hidden_size // heads
+    dims = Dims(
+        heads=heads,
+        kv_heads=getattr(module.config, "num_key_value_heads", None) or heads,
+        length=length or 1,
+        head_dim=features,
+    )
+    if length is None and attention.parameters(dims) != attention.parameters(
+        replace(dims, length=2, kv_length=2)
+    ):
+        raise ShapeError(
+            f"{attention} learns tensors for one length: say which with length=, the tokens of "
+            "every sequence."
+        )
+    like = next(module.parameters())
+    return Attends(attention, dims).to(like.device, like.dtype)
