@@ -7,7 +7,7 @@ from tests.oracle import definition
 from transformers import AttentionInterface, AttentionMaskInterface
 from transformers.masking_utils import sdpa_mask
 
-from attncost import BigBird, Block, Causal, Fixed, Full, Strided, Window, hf
+from attncost import BigBird, Block, Causal, Fixed, Full, Strided, UnsupportedOption, Window, hf
 
 LENGTH = 24
 PATTERNS = [
@@ -20,6 +20,7 @@ PATTERNS = [
     ~Window(3),
 ]
 
+LENGTHS = (11, 7, 12)
 _ENDS = torch.tensor([0, 11, 18, 30], dtype=torch.int32)
 ENDS = {"cu_seq_lens_q": _ENDS, "cu_seq_lens_k": _ENDS, "max_length_q": 12, "max_length_k": 12}
 
@@ -74,29 +75,54 @@ def test_a_pattern_equals_its_dense_mask(name, pattern):
 @pytest.mark.parametrize("name", ["llama", "modernbert"])
 def test_padding_changes_nothing(name, pattern, padding):
     model, batch = zoo.ZOO[name](torch.float64), zoo.inputs(name, padding)
-    if name == "llama":  # its float32 angles differ by 1e-7 unless positions are those of the text
-        batch["position_ids"] = (batch["attention_mask"].cumsum(1) - 1).clamp(min=0)
+    # Angles are float32 and differ by 1e-7 unless positions are those of the text.
+    batch["position_ids"] = (batch["attention_mask"].cumsum(1) - 1).clamp(min=0)
     with hf.swap(model, pattern):
         together = outputs(model, batch)
         for sequence, kept in enumerate(zoo.valid(name, batch)):
-            torch.testing.assert_close(
-                together[sequence, kept], outputs(model, alone(batch, sequence))[0]
-            )
+            expected = outputs(model, alone(batch, sequence))[0]
+            torch.testing.assert_close(together[sequence, kept], expected, rtol=0, atol=1e-10)
 
 
 @pytest.mark.parametrize("pattern", [Full(), *PATTERNS], ids=str)
 @pytest.mark.parametrize("name", zoo.DECODERS)
 def test_packed_documents_equal_separate_ones(name, pattern):
     model, batch = zoo.ZOO[name](torch.float64), zoo.packed(name)
-    lengths = (11, 7, 12)
     # The mask of gpt-oss in transformers 5.24 does not look at positions.
     ends = ENDS if name == "gpt_oss" else {}
     with hf.swap(model, pattern):
         found = outputs(model, batch | {"use_cache": False} | ends)
         for tokens, expected in zip(
-            batch["input_ids"].split(lengths, 1), found.split(lengths, 1), strict=True
+            batch["input_ids"].split(LENGTHS, 1), found.split(LENGTHS, 1), strict=True
         ):
-            torch.testing.assert_close(outputs(model, {"input_ids": tokens}), expected)
+            alone = outputs(model, {"input_ids": tokens})
+            torch.testing.assert_close(alone, expected, rtol=0, atol=1e-10)
+
+
+@pytest.mark.parametrize("name", ["bert", "modernbert"])
+def test_packed_documents_of_an_encoder_are_given_by_their_ends(name):
+    model, row = zoo.ZOO[name](torch.float64), zoo.packed(name)
+    with hf.swap(model, Window(7, ahead=3)):
+        found = outputs(model, row | ENDS)
+        for tokens, positions, expected in zip(
+            row["input_ids"].split(LENGTHS, 1),
+            row["position_ids"].split(LENGTHS, 1),
+            found.split(LENGTHS, 1),
+            strict=True,
+        ):
+            alone = outputs(model, {"input_ids": tokens, "position_ids": positions})
+            torch.testing.assert_close(alone, expected, rtol=0, atol=1e-10)
+
+
+def test_documents_may_have_one_token():
+    model, lengths = zoo.ZOO["llama"](torch.float64), (1, 1, 5, 1)
+    batch = zoo.packed("llama", lengths)
+    with hf.swap(model, Window(4)):
+        with pytest.raises(UnsupportedOption, match="begin anew at token 1"):
+            outputs(model, batch)
+        found = outputs(model, batch | {"use_cache": False})
+        alone = [outputs(model, {"input_ids": x}) for x in batch["input_ids"].split(lengths, 1)]
+    torch.testing.assert_close(found, torch.cat(alone, 1), rtol=0, atol=1e-10)
 
 
 def test_documents_may_be_given_by_their_ends():

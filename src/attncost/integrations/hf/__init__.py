@@ -1,8 +1,10 @@
 """Any pattern or mechanism in the models of Hugging Face transformers, masks and all."""
 
+from attncost.integrations.hf.explain import ModelExplanation as ModelExplanation
 from attncost.integrations.hf.explain import explain as explain
 from attncost.integrations.hf.isolation import Isolation as Isolation
 from attncost.integrations.hf.isolation import Leak as Leak
 from attncost.integrations.hf.isolation import check_isolation as check_isolation
 from attncost.integrations.hf.register import register as register
+from attncost.integrations.hf.swap import Swapped as Swapped
 from attncost.integrations.hf.swap import swap as swap

@@ -14,7 +14,7 @@ from attncost.core.errors import UnsupportedOption
 from attncost.core.options import Wishes
 from attncost.integrations.hf.approximate import approximated
 from attncost.integrations.hf.arguments import arguments
-from attncost.integrations.hf.attends import attends
+from attncost.integrations.hf.hung import hung
 from attncost.integrations.hf.reads import Reads
 from attncost.integrations.hf.runs import by_runs, shifted
 from attncost.integrations.hf.settle import settled
@@ -53,8 +53,8 @@ def attend(
     """
     wanted = arguments(module, asked)
     reads = told(module, query, key, attention_mask, wanted)
-    own = attends(module)
-    thing = usual if own is None else own.reads
+    own = hung(module)
+    thing = usual if own is None else own.attention
     if isinstance(thing, Mechanism):
         learned = {} if own is None else own.learned()
         out = approximated(thing, learned, (query, key, value), reads, wanted)

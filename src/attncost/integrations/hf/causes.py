@@ -10,8 +10,9 @@ import torch
 from torch import Tensor
 
 from attncost.core.errors import AttnCostError
+from attncost.integrations.hf.configurations import configurations
 from attncost.integrations.hf.questions import Setup, counting
-from attncost.integrations.hf.register import interfaces
+from attncost.integrations.hf.register import interfaces, ours
 from attncost.integrations.hf.trial import Model, Question, Trial
 
 # What a model may raise when it is called in a way that it was not made for.
@@ -78,7 +79,7 @@ def cause_of(leaking: Leaking) -> tuple[str, str]:
 
 def implementations(model: Model) -> list[str]:
     """Return the attention functions that parts of a model use."""
-    return sorted({str(one._attn_implementation) for one in _configurations(model)})
+    return sorted({str(one._attn_implementation) for one in configurations(model)})
 
 
 def without_masks(model: Model) -> tuple[str, ...]:
@@ -192,8 +193,8 @@ def _eager(leaking: Leaking) -> list[Remedy]:
             "eager attention",
             f"attention function {names[0]!r} reads what its mask hides, which eager attention "
             "does not",
-            "use another attn_implementation; attncost.hf.register makes one that never drops a "
-            "mask",
+            "use another attn_implementation"
+            + ("; attncost.hf.register makes one" if ours(names[0]) is None else ""),
             implementation="eager",
         )
     ]
@@ -259,7 +260,7 @@ def _masked(names: Sequence[str], mask: str) -> Iterator[None]:
 @contextmanager
 def _implementation(model: Model, name: str) -> Iterator[None]:
     """Let a model use another attention function for a while."""
-    former = [(one, one._attn_implementation) for one in _configurations(model)]
+    former = [(one, one._attn_implementation) for one in configurations(model)]
     try:
         for one, _ in former:
             one._attn_implementation = name
@@ -268,16 +269,3 @@ def _implementation(model: Model, name: str) -> Iterator[None]:
         # Setting one sets those within it, which come later and are put right then.
         for one, implementation in former:
             one._attn_implementation = implementation
-
-
-def _configurations(model: Model) -> list[Any]:
-    """Return the configurations that the parts of a model have, each once, outer ones first."""
-    found: dict[int, Any] = {}
-    for part in model.modules():
-        config = getattr(part, "config", None)
-        if hasattr(config, "_attn_implementation"):
-            within = [getattr(config, one, None) for one in getattr(config, "sub_configs", {})]
-            for one in (config, *within):
-                if one is not None:
-                    found.setdefault(id(one), one)
-    return list(found.values())

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from attncost.core.errors import UnsupportedOption
 from attncost.core.options import Wishes
 from attncost.core.units import show
-from attncost.integrations.hf.layers import attention_layers
+from attncost.integrations.hf.layers import attention_layers, unserved
 from attncost.integrations.hf.watch import watching
 from attncost.kernels.explain import Explanation
 from attncost.kernels.explain import explain as explain_call
@@ -43,7 +43,8 @@ class ModelExplanation:
     Attributes:
         model: The class of the model.
         calls: In the order in which they were made.
-        others: Attention layers that made none: cross-attention that was not reached, mechanisms.
+        others: Attention layers that made none: mechanisms, what was not reached, and layers that
+            compute attention themselves.
     """
 
     model: str
@@ -98,5 +99,5 @@ def explain(model: nn.Module, **inputs: Any) -> ModelExplanation:  # noqa: ANN40
             "ac.hf.swap(model, attncost.Window(256)) or ac.hf.register."
         )
     seen = {call.name for call in calls}
-    others = tuple(name for name in names.values() if name not in seen)
+    others = (*(name for name in names.values() if name not in seen), *unserved(model))
     return ModelExplanation(type(model).__name__, tuple(calls), others)

@@ -35,22 +35,33 @@ def attention_layers(model: nn.Module, choice: Choice = None) -> dict[str, nn.Mo
             f"{type(model).__name__} has no layer that asks transformers for its attention "
             "function, so none can be swapped: expected a model of transformers."
         )
+    if isinstance(choice, str) or callable(choice):
+        return _picked(every, choice)
     within = {name: module for name, module in every.items() if not _is_cross(name, module)}
+    if not within:
+        raise UnsupportedOption(
+            f"{type(model).__name__} has no layer of self-attention: choose one by its name, such "
+            f"as {next(iter(every))!r}."
+        )
     if choice is None:
         return within
+    if not isinstance(choice, Iterable):
+        raise ShapeError(f"layers must be numbers such as range(8) or [0, -1], got {choice!r}.")
+    return _numbered(within, list(choice))
+
+
+def _picked(
+    every: dict[str, nn.Module], choice: str | Callable[[str, nn.Module], bool]
+) -> dict[str, nn.Module]:
     if isinstance(choice, str):
         found = {name: module for name, module in every.items() if fnmatchcase(name, choice)}
         if not found:
             raise UnknownName("attention layer", choice, every)
         return found
-    if callable(choice):
-        found = {name: module for name, module in every.items() if choice(name, module)}
-        if not found:
-            raise ShapeError(f"the function chose none of the {len(every)} attention layers.")
-        return found
-    if not isinstance(choice, Iterable):
-        raise ShapeError(f"layers must be numbers such as range(8) or [0, -1], got {choice!r}.")
-    return _numbered(within, list(choice))
+    found = {name: module for name, module in every.items() if choice(name, module)}
+    if not found:
+        raise ShapeError(f"the function chose none of the {len(every)} attention layers.")
+    return found
 
 
 def _numbered(within: dict[str, nn.Module], wanted: list[int]) -> dict[str, nn.Module]:
@@ -85,14 +96,36 @@ def _asks(module: nn.Module) -> bool:
     return code is not None and "ALL_ATTENTION_FUNCTIONS" in code.co_names
 
 
-def crosses(module: nn.Module) -> bool:
-    """Say whether the keys of a layer come from another sequence, by what the layer itself says."""
+def unserved(model: nn.Module) -> tuple[str, ...]:
+    """Return the attention layers of a model that compute without asking for a function."""
+    every = {name: module for name, module in model.named_modules() if _is_attention(module)}
+    served = {name for name, module in every.items() if _asks(module)}
+    return tuple(
+        name
+        for name in every
+        if not any(name == one or name.startswith(f"{one}.") for one in served)
+        and not any(one.startswith(f"{name}.") for one in every)
+    )
+
+
+def _is_attention(module: nn.Module) -> bool:
+    return _asks(module) or "attention" in type(module).__name__.lower()
+
+
+def crosses(module: nn.Module, *, reads_all: bool) -> bool:
+    """Say whether the keys of a layer come from another sequence, by what the layer itself says.
+
+    Args:
+        module: The layer.
+        reads_all: Whether its mask lets a query read every position, as that of a decoder's own
+            tokens does not.
+    """
     if getattr(module, "is_cross_attention", False) or "cross" in type(module).__name__.lower():
         return True
     configuration = getattr(module, "config", None)
     decodes = getattr(module, "is_decoder", getattr(configuration, "is_decoder", False))
-    return bool(decodes) and getattr(module, "is_causal", None) is False
+    return reads_all and bool(decodes) and getattr(module, "is_causal", None) is False
 
 
 def _is_cross(name: str, module: nn.Module) -> bool:
-    return crosses(module) or any(word in name.lower() for word in _CROSS)
+    return crosses(module, reads_all=False) or any(word in name.lower() for word in _CROSS)

@@ -12,6 +12,10 @@ from attncost.patterns.full import Full
 from attncost.patterns.interface import Pattern
 
 _FULL: Final = Full()
+_CHANGED: Final = (
+    "this model cuts or changes its attention mask itself, so attncost cannot serve it: "
+    "use attn_implementation='eager' or 'sdpa'."
+)
 
 
 @final
@@ -103,10 +107,12 @@ class Reads(BlockMask):
         return Reads(self.sizes, self.rule, first=self.first, held=self.held, **moved)
 
     def __getitem__(self, index: object) -> NoReturn:
-        raise UnsupportedOption(
-            "this model cuts its attention mask itself, so attncost cannot serve it: "
-            "use attn_implementation='eager' or 'sdpa'."
-        )
+        raise UnsupportedOption(_CHANGED)
+
+    @classmethod
+    def __torch_function__(cls, *_: object) -> NoReturn:
+        """Refuse arithmetic, which would need the numbers of a dense mask."""
+        raise UnsupportedOption(_CHANGED)
 
     def __repr__(self) -> str:
         batch, n, m = self.sizes

@@ -4,6 +4,7 @@ An attention function that is registered without its mask function silently lose
 padding, windows and packing; the two are registered here together or not at all.
 """
 
+import re
 from functools import partial
 from typing import Any, Final
 
@@ -83,7 +84,7 @@ def interfaces() -> tuple[Any, Any]:
         raise AttnCostError(
             "models of Hugging Face need transformers: pip install 'attncost[hf]'."
         ) from error
-    if tuple(int(part) for part in transformers.__version__.split(".")[:2]) < (5, 24):
+    if tuple(map(int, re.findall(r"\d+", transformers.__version__)[:2])) < (5, 24):
         raise AttnCostError(
             f"attention in models of Hugging Face needs transformers 5.24 or later, found "
             f"{transformers.__version__}: pip install 'attncost[hf]'."

@@ -54,8 +54,8 @@ def _check_places(module: nn.Module, pattern: Pattern, reads: Reads) -> None:
     if isinstance(pattern, Full):
         return
     unplaced = not reads.aligned and isinstance(reads.first[0], int)
-    unplaced = unplaced and isinstance(reads.rule, Full) and reads.dense is None
-    if unplaced or crosses(module):
+    reads_all = isinstance(reads.rule, Full) and reads.dense is None
+    if (unplaced and reads_all) or crosses(module, reads_all=reads_all):
         raise UnsupportedOption(
             f"{pattern} needs queries and keys with common positions, which cross-attention has "
             "not: leave it out with ac.hf.swap(model, pattern, layers=...)."

@@ -3,18 +3,21 @@
 from dataclasses import replace
 from textwrap import fill
 from types import TracebackType
-from typing import Any, final
+from typing import Any, Final, final
 
 from torch import nn
 from torch.utils.hooks import RemovableHandle
 
 from attncost.core.dims import Dims
 from attncost.core.errors import ShapeError, UnsupportedOption
-from attncost.integrations.hf.attends import ATTENDS, Attends, attends
-from attncost.integrations.hf.layers import Choice, attention_layers
+from attncost.integrations.hf.configurations import configurations
+from attncost.integrations.hf.hung import PLACE, Attends, hung
+from attncost.integrations.hf.layers import Choice, attention_layers, unserved
 from attncost.integrations.hf.register import EXACT, interfaces, ours, register
 from attncost.mechanisms.interface import Mechanism
 from attncost.patterns.interface import Pattern
+
+_THEIRS: Final = ("eager", "sdpa", "flex_attention", "paged|eager")
 
 
 @final
@@ -31,7 +34,7 @@ class Swapped:
     ) -> None:
         self.attention, self.names = attention, tuple(chosen)
         self._model, self._count = model, len(attention_layers(model))
-        self._configurations = _configurations(model)
+        self._implementations = [(one, one._attn_implementation) for one in configurations(model)]
         self._before = _hung(model)
         self._hung: list[tuple[nn.Module, Attends, Attends | None]] = []
         self._watches: list[RemovableHandle] = []
@@ -47,14 +50,21 @@ class Swapped:
                 "this model was swapped again later: restore that swap before this one."
             )
         for module, _, former in self._hung:
-            module._modules.pop(ATTENDS, None)
+            module._modules.pop(PLACE, None)
             if former is not None:
-                module.add_module(ATTENDS, former)
-        for configuration, implementation in self._configurations:
-            configuration._attn_implementation = implementation
+                module.add_module(PLACE, former)
+        _set(
+            [
+                (
+                    one,
+                    was if ours(one._attn_implementation) is not None else one._attn_implementation,
+                )
+                for one, was in self._implementations
+            ]
+        )
         for watch in self._watches:
             watch.remove()
-        self._hung, self._configurations, self._watches = [], [], []
+        self._hung, self._implementations, self._watches = [], [], []
 
     def __enter__(self) -> "Swapped":
         return self
@@ -74,11 +84,12 @@ class Swapped:
             f"{self.attention} within their masks"
         ]
         lines += [f"  {name}" for name in self.names]
+        lines += [f"  not served, as it computes itself: {one}" for one in unserved(self._model)]
         return "\n".join(fill(line, 80, subsequent_indent="    ") for line in lines)
 
     def _hang(self, module: nn.Module, own: Attends) -> None:
-        self._hung.append((module, own, attends(module)))
-        module.add_module(ATTENDS, own)
+        self._hung.append((module, own, hung(module)))
+        module.add_module(PLACE, own)
         self._watches.append(module.register_forward_pre_hook(_check_served))
 
 
@@ -92,7 +103,8 @@ def swap(
     """Let layers of a model read what a pattern or mechanism reads, until it is restored.
 
     The chosen layers read the pairs that the model's own mask allows and the pattern reads; the
-    others compute what they always did, by our kernels. `print(model)` shows the change.
+    others compute what they always did, by our kernels, and keep what was registered for them.
+    `print(model)` shows the change, and `print` of the handle the layers that are not served.
 
     >>> with ac.hf.swap(model, ac.Window(256), layers=range(8)):  # doctest: +SKIP
     ...     model.generate(**inputs)
@@ -129,7 +141,7 @@ def swap(
     return swapped
 
 
-def _serve(model: Any, chosen: dict[str, nn.Module]) -> None:  # noqa: ANN401 -- theirs is untyped
+def _serve(model: Any, chosen: dict[str, Any]) -> None:  # noqa: ANN401 -- theirs is untyped
     """Let a model call our attention function, unless it already does."""
     interfaces()
     if not hasattr(model, "set_attn_implementation"):
@@ -137,37 +149,51 @@ def _serve(model: Any, chosen: dict[str, nn.Module]) -> None:  # noqa: ANN401 --
             f"swap needs a model of transformers, got {type(model).__name__}: for modules of "
             "PyTorch there is ac.swap_multihead."
         )
-    if ours(model.config._attn_implementation) is None:
+    _check_others(model, chosen)
+    if any(ours(module.config._attn_implementation) is None for module in chosen.values()):
+        before = [(one, one._attn_implementation) for one in configurations(model)]
         model.set_attn_implementation(register(EXACT))
+        # What was registered for other parts stays there.
+        _set([(one, one._attn_implementation if ours(was) is None else was) for one, was in before])
     for name, module in chosen.items():
-        asked: Any = module
-        if ours(asked.config._attn_implementation) is None:
+        asked = module.config._attn_implementation
+        if ours(asked) is None:
             raise UnsupportedOption(
-                f"{name} of {type(model).__name__} cannot be swapped, as it stays with "
-                f"{asked.config._attn_implementation!r}: leave it out with layers=..."
+                f"{name} of {type(model).__name__} cannot be swapped, as it stays with {asked!r}: "
+                "leave it out with layers=..."
             )
+
+
+def _check_others(model: nn.Module, chosen: dict[str, Any]) -> None:
+    """Refuse to replace a function of the user's own in layers that are not swapped."""
+    every: dict[str, Any] = attention_layers(model, "*")
+    for name in every.keys() - chosen.keys():
+        asked = every[name].config._attn_implementation
+        own = asked is not None and asked not in _THEIRS and "flash" not in asked
+        if own and ours(asked) is None:
+            raise UnsupportedOption(
+                f"{name} computes by {asked!r}, which is neither ours nor one of transformers, and "
+                "would compute exact attention after a swap of other layers: swap all layers, or "
+                "set another attn_implementation first."
+            )
+
+
+def _set(implementations: list[tuple[Any, str | None]]) -> None:
+    """Set what configurations ask for, outer ones first, as each sets those within it."""
+    for one, implementation in implementations:
+        one._attn_implementation = implementation
 
 
 def _check_served(module: Any, _inputs: object) -> None:  # noqa: ANN401 -- theirs is untyped
     """Refuse to run a swapped layer by another attention function, which would not see the swap."""
     asked = module.config._attn_implementation
     if ours(asked) is None:
-        own = attends(module)
+        own = hung(module)
+        given = None if own is None else own.attention
         raise UnsupportedOption(
-            f"a layer was swapped to {None if own is None else own.reads}, but its model was set "
-            f"to {asked!r} after that: restore the swap first, or set 'attncost' again."
+            f"a layer was swapped to {given}, but its model was set to {asked!r} after that: "
+            "restore the swap first, or set 'attncost' again."
         )
-
-
-def _configurations(model: nn.Module) -> list[tuple[Any, str | None]]:
-    """Return every configuration inside a model, outer ones first, and what each asks for."""
-    found: dict[int, Any] = {}
-    for module in model.modules():
-        one = getattr(module, "config", None)
-        if hasattr(one, "_attn_implementation"):
-            found.setdefault(id(one), one)
-    # Setting one sets those below it, too: a deeper one comes later and is then put right.
-    return [(one, one._attn_implementation) for one in found.values()]
 
 
 def _hung(model: nn.Module) -> set[Attends]:

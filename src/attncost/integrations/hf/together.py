@@ -34,7 +34,7 @@ def _limits(pattern: Pattern) -> _Limits | None:
     if isinstance(pattern, Causal):
         return None, 0
     if isinstance(pattern, Window):
-        return pattern.width - 1 - pattern.ahead, pattern.ahead
+        return pattern.before, pattern.ahead
     return None
 
 

@@ -1,5 +1,6 @@
 """What a model tells about the keys of one call: in its mask, its arguments or its modules."""
 
+import sys
 from typing import Final
 
 import torch
@@ -25,6 +26,11 @@ def told(module: nn.Module, query: Tensor, key: Tensor, mask: object, asked: Arg
         UnsupportedOption: If the model contradicts itself, or says it in no way known here.
     """
     sizes = query.shape[0], query.shape[2], key.shape[2]
+    if _goes_its_own_way(type(module)):
+        raise UnsupportedOption(
+            f"{type(module).__name__} treats the masks of flex attention in its own way, which "
+            f"would drop ours: {_NEXT_STEP}"
+        )
     if isinstance(mask, Reads):
         reads = _of_the_host(module, mask, sizes)
         _check_window(module, reads, asked)
@@ -42,6 +48,12 @@ def told(module: nn.Module, query: Tensor, key: Tensor, mask: object, asked: Arg
     elif asked.position_ids is not None and (isinstance(mask, Reads) or reads.dense is None):
         _check_positions(reads, asked.position_ids)
     return reads
+
+
+@torch._dynamo.assume_constant_result  # type: ignore[untyped-decorator]
+def _goes_its_own_way(kind: type[nn.Module]) -> bool:
+    """Say whether the file of a model knows of block masks, which `Reads` would be taken for."""
+    return hasattr(sys.modules.get(kind.__module__), "BlockMask")
 
 
 def _of_the_host(module: nn.Module, reads: Reads, sizes: tuple[int, int, int]) -> Reads:
@@ -76,8 +88,9 @@ def _check_window(module: nn.Module, reads: Reads, asked: Arguments) -> None:
     window = asked.sliding_window
     if window is None or reads.dense is not None:
         return
-    before = reads.rule.width - 1 - reads.rule.ahead if isinstance(reads.rule, Window) else None
-    if before is None or before > window - 1:
+    # A model that reads both ways may count the token itself or not.
+    most = window if isinstance(reads.rule, Window) and reads.rule.ahead else window - 1
+    if not isinstance(reads.rule, Window) or reads.rule.before > most:
         raise UnsupportedOption(
             f"{type(module).__name__} wants a sliding window of {window}, but its mask is "
             f"{reads.rule}: one of them is wrong; check layer_types and sliding_window of the "

@@ -1,7 +1,7 @@
 """What is hung into an attention module of a model to say what this layer reads."""
 
 from collections.abc import Mapping
-from typing import final
+from typing import Any, Final, final
 
 import torch
 from torch import Tensor, nn
@@ -12,7 +12,7 @@ from attncost.mechanisms.interface import Mechanism
 from attncost.patterns.interface import Pattern
 
 # The name under which it hangs there.
-ATTENDS = "attncost"
+PLACE: Final = "attncost"
 
 
 @final
@@ -20,13 +20,15 @@ class Attends(nn.Module):
     """The pattern or mechanism of one layer, and the learned tensors of a mechanism.
 
     Attributes:
-        reads: What the layer computes, within what its model allows.
+        attention: What the layer computes, within what its model allows.
     """
 
-    def __init__(self, reads: Pattern | Mechanism, dims: Dims | None = None) -> None:
+    def __init__(self, attention: Pattern | Mechanism, dims: Dims | None = None) -> None:
         super().__init__()
-        self.reads = reads
-        shapes = {} if isinstance(reads, Pattern) or dims is None else reads.parameters(dims)
+        self.attention = attention
+        shapes: dict[str, tuple[Any, ...]] = {}
+        if isinstance(attention, Mechanism) and dims is not None:
+            shapes = attention.parameters(dims)
         for name, shape in shapes.items():
             weight = nn.Parameter(torch.empty(shape))
             nn.init.normal_(weight, std=shape[-1] ** -0.5)
@@ -38,14 +40,14 @@ class Attends(nn.Module):
 
     def extra_repr(self) -> str:
         """Show what is read."""
-        return repr(self.reads)
+        return repr(self.attention)
 
     def forward(self) -> None:
-        """Refuse: the attention around it asks for `reads` alone."""
+        """Refuse: the attention around it asks for `attention` alone."""
         raise ShapeError("this holds what an attention layer reads, and computes nothing itself.")
 
 
-def attends(module: nn.Module) -> Attends | None:
+def hung(module: nn.Module) -> Attends | None:
     """Return what was hung into a module, if anything was."""
-    found = module._modules.get(ATTENDS)
+    found = module._modules.get(PLACE)
     return found if isinstance(found, Attends) else None
