@@ -14,7 +14,7 @@ from benchmarks.case import Case, without_gradients
 from torch import Tensor
 
 import attncost as ac
-from attncost.integrations.transformers import demo_folder, load_model
+from attncost.integrations.pretrained import demo_folder, load_model
 from attncost.measure.clock import Run
 
 WIDTH: Final = 256

@@ -9,7 +9,7 @@ from attncost.core.formula import text
 from attncost.cost.block import BlockSizes
 from attncost.cost.configuration import read_config
 from attncost.cost.peak import peak_elements
-from attncost.integrations.transformers import load_model
+from attncost.integrations.pretrained import load_model
 from attncost.measure.layer import layer_subjects
 from attncost.measure.memory import MemoryMonitor
 

@@ -95,7 +95,7 @@ def _left_out(how: dict[str, Any], preset: "Target | None") -> None:
 
 def _text(chosen: "Target", path: Path | None, batch: int) -> "Text":
     """Count the tokens of each line, before anything long begins."""
-    from attncost.integrations.transformers import (
+    from attncost.integrations.pretrained import (
         has_tokenizer,
         token_lengths,
     )

@@ -16,7 +16,7 @@ from attncost.core.errors import ShapeError, UnknownName
 from attncost.core.spelling import assignments
 from attncost.cost.block import BlockSizes
 from attncost.cost.configuration import Configuration, preset, presets, read_config
-from attncost.integrations.transformers import demo_folder, has_weights, load_model
+from attncost.integrations.pretrained import demo_folder, has_weights, load_model
 from attncost.measure.layer import QKV, layer_subjects
 from attncost.measure.subject import Predicted, Subject
 from attncost.patterns.full import Full

