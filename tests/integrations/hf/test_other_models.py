@@ -174,7 +174,8 @@ def test_biases_follow_a_text_that_begins_late(pattern):
 
 
 def test_a_micro_batch_counts_its_tokens():
-    # github.com/huggingface/transformers/issues/24725: a mean of means is no mean over tokens.
+    # A mean of means is no mean over tokens: github.com/huggingface/transformers/issues/24725 and
+    # pull/34191, github.com/pytorch/torchtune/pull/1875.
     model, batch = zoo.ZOO["llama"](torch.float64), zoo.inputs("llama", "left")
     labels = batch["input_ids"].masked_fill(batch["attention_mask"].cumsum(1) < 2, -100)
     tokens = int((labels[:, 1:] != -100).sum())
