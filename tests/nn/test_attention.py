@@ -234,3 +234,14 @@ def test_the_cost_of_what_it_learns_is_that_of_the_mechanism():
     dims = Dims(heads=H, kv_heads=2, length=N, head_dim=8)
     shapes = {name: tuple(one.shape) for name, one in layer.learned.items()}
     assert shapes == Linformer(6).parameters(dims)
+
+
+def test_what_hooks_into_the_projection_also_acts_on_a_context(generator):
+    layer, x, context = made(generator), tokens(generator), tokens(generator, 30)
+    layer.qkv.register_forward_hook(lambda _module, _inputs, out: out * 2)
+    twice = made(generator)
+    twice.load_state_dict(layer.state_dict())
+    with torch.no_grad():
+        twice.qkv.weight.mul_(2)
+        twice.qkv.bias.mul_(2)
+    torch.testing.assert_close(layer(x, context), twice(x, context))

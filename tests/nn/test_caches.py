@@ -174,3 +174,15 @@ def test_sizes_below_one_are_refused():
         StaticCache(0)
     with pytest.raises(ShapeError, match="width must be at least 1"):
         RollingCache(0)
+
+
+@pytest.mark.parametrize("make", [DynamicCache, lambda: StaticCache(N), lambda: RollingCache(9)])
+def test_inference_mode_may_come_and_go(make, generator):
+    k, v = torch.randn(2, 1, 2, 3, 4, generator=generator)
+    cache, mask = make(), torch.ones(1, 3, dtype=torch.bool)
+    with torch.no_grad():
+        cache.extend(k, v)
+        with torch.inference_mode():
+            cache.extend(k, v, mask)
+        read = cache.extend(k, v, mask)
+    assert torch.equal(read[0][:, :, -3:], k)

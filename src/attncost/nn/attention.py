@@ -158,6 +158,11 @@ class Attention(nn.Module):
         if context is None:
             q, k, v = rearrange(self.qkv(x), "b n (h d) -> b h n d", d=d).split((h, g, g), 1)
             return q, k, v
+        if type(self.qkv) is not nn.Linear or self.qkv._forward_hooks:
+            # An adapter or a hook changes what the module computes, so it is asked for all of it.
+            q, _ = rearrange(self.qkv(x), "b n (h d) -> b h n d", d=d).split((h, 2 * g), 1)
+            _, k, v = rearrange(self.qkv(context), "b m (h d) -> b h m d", d=d).split((h, g, g), 1)
+            return q, k, v
         weights = self.qkv.weight.split((h * d, 2 * g * d))
         bias = cast("Tensor | None", self.qkv.bias)
         biases = (None, None) if bias is None else bias.split((h * d, 2 * g * d))

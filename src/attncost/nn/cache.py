@@ -177,7 +177,9 @@ def _writable(memory: Tokens) -> Tokens:
     """Return memory that may be written: outside of inference mode, none that was made in it."""
     if torch.compiler.is_compiling() or torch.is_inference_mode_enabled():
         return memory
-    return memory.copy() if memory.k.is_inference() else memory
+    mask = memory.key_mask
+    made_there = memory.k.is_inference() or (mask is not None and mask.is_inference())
+    return memory.copy() if made_there else memory
 
 
 def _odd(memory: Tokens, new: Tokens) -> bool:
