@@ -43,17 +43,12 @@ def made(model, config, **sizes):
     return getattr(transformers, model)(getattr(transformers, config)(**sizes)).eval()
 
 
-def outputs(model, batch):
-    with torch.no_grad():
-        return zoo.outputs(model, batch)
-
-
 def test_a_model_that_passes_over_block_masks_is_refused():
     # Doge adds to its mask only if that is no BlockMask, and then hands on one that hides nothing.
     model, batch = made("DogeForCausalLM", "DogeConfig", **SMALL), zoo.inputs("llama")
     message = "DogeAttention treats the masks of flex attention in its own way"
     with hf.swap(model, Full()), pytest.raises(UnsupportedOption, match=message):
-        outputs(model, batch)
+        zoo.evaluated(model, batch)
 
 
 def test_a_model_that_computes_with_its_mask_is_refused_in_words():
@@ -63,19 +58,19 @@ def test_a_model_that_computes_with_its_mask_is_refused_in_words():
     )
     model.config._attn_implementation = hf.register("exact")
     with pytest.raises(UnsupportedOption, match="cuts or changes its attention mask itself"):
-        outputs(model, zoo.inputs("llama", "right"))
+        zoo.evaluated(model, zoo.inputs("llama", "right"))
 
 
 def test_the_tokens_of_a_decoder_that_does_not_call_itself_causal_are_no_other_sequence():
     sizes = SEQ2SEQ | {"block_size": 8, "num_global_tokens": 2}
     model = made("PegasusXForConditionalGeneration", "PegasusXConfig", **sizes)
     batch = zoo.inputs("t5", length=16)
-    own = outputs(model, batch)
+    own = zoo.evaluated(model, batch)
     with hf.swap(model, Full()) as swapped:
         assert swapped.names == tuple(f"model.decoder.layers.{i}.self_attn" for i in (0, 1))
-        torch.testing.assert_close(outputs(model, batch), own)
+        torch.testing.assert_close(zoo.evaluated(model, batch), own)
     with hf.swap(model, Window(2)):
-        assert not torch.allclose(outputs(model, batch), own)
+        assert not torch.allclose(zoo.evaluated(model, batch), own)
 
 
 def test_layers_that_compute_attention_themselves_are_named():
@@ -121,13 +116,13 @@ def test_what_was_registered_for_another_part_stays_there():
     model, batch = llava(), zoo.inputs("llama", length=12)
     hf.register("w4", Window(4))
     model.set_attn_implementation({"text_config": "w4", "vision_config": "eager"})
-    windowed = outputs(model, batch)
+    windowed = zoo.evaluated(model, batch)
     with hf.swap(model, Full(), layers="*vision*"):
-        assert torch.equal(outputs(model, batch), windowed)
+        assert torch.equal(zoo.evaluated(model, batch), windowed)
         assert model.config.text_config._attn_implementation == "w4"
     assert model.config.vision_config._attn_implementation == "eager"
     model.set_attn_implementation("eager")
-    assert not torch.equal(outputs(model, batch), windowed)
+    assert not torch.equal(zoo.evaluated(model, batch), windowed)
 
 
 def test_a_function_of_the_user_is_not_replaced_in_other_layers():
@@ -169,7 +164,7 @@ def test_biases_follow_a_text_that_begins_late(pattern):
         "decoder_input_ids": batch["decoder_input_ids"][:1],
     }
     with hf.swap(model, pattern):
-        found, expected = outputs(model, batch)[:1], outputs(model, alone)
+        found, expected = zoo.evaluated(model, batch)[:1], zoo.evaluated(model, alone)
     torch.testing.assert_close(found, expected, rtol=0, atol=1e-10)
 
 

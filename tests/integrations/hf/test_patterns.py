@@ -25,11 +25,6 @@ _ENDS = torch.tensor([0, 11, 18, 30], dtype=torch.int32)
 ENDS = {"cu_seq_lens_q": _ENDS, "cu_seq_lens_k": _ENDS, "max_length_q": 12, "max_length_k": 12}
 
 
-def outputs(model, batch):
-    with torch.no_grad():
-        return zoo.outputs(model, batch)
-
-
 def alone(batch, sequence):
     """Return one sequence of a batch without its padding."""
     kept = batch["attention_mask"][sequence].bool()
@@ -47,7 +42,7 @@ def with_masks(model, batch, masks):
     AttentionInterface.register("defined", attend)
     AttentionMaskInterface.register("defined", sdpa_mask)
     model.set_attn_implementation("defined")
-    found = outputs(model, batch)
+    found = zoo.evaluated(model, batch)
     assert not left
     return found
 
@@ -57,7 +52,7 @@ def with_masks(model, batch, masks):
 def test_a_pattern_equals_its_dense_mask(name, pattern):
     model, batch = zoo.ZOO[name](torch.float64), zoo.inputs(name)
     with hf.swap(model, pattern, layers=[0, -1]):
-        found = outputs(model, batch)
+        found = zoo.evaluated(model, batch)
     hosts = {
         "bert": [Full(), Full(), Full()],
         "gemma3": [Window(zoo.WIDTH), Window(zoo.WIDTH), Causal()],
@@ -78,9 +73,9 @@ def test_padding_changes_nothing(name, pattern, padding):
     # Angles are float32 and differ by 1e-7 unless positions are those of the text.
     batch["position_ids"] = (batch["attention_mask"].cumsum(1) - 1).clamp(min=0)
     with hf.swap(model, pattern):
-        together = outputs(model, batch)
+        together = zoo.evaluated(model, batch)
         for sequence, kept in enumerate(zoo.valid(name, batch)):
-            expected = outputs(model, alone(batch, sequence))[0]
+            expected = zoo.evaluated(model, alone(batch, sequence))[0]
             torch.testing.assert_close(together[sequence, kept], expected, rtol=0, atol=1e-10)
 
 
@@ -91,11 +86,11 @@ def test_packed_documents_equal_separate_ones(name, pattern):
     # The mask of gpt-oss in transformers 5.24 does not look at positions.
     ends = ENDS if name == "gpt_oss" else {}
     with hf.swap(model, pattern):
-        found = outputs(model, batch | {"use_cache": False} | ends)
+        found = zoo.evaluated(model, batch | {"use_cache": False} | ends)
         for tokens, expected in zip(
             batch["input_ids"].split(LENGTHS, 1), found.split(LENGTHS, 1), strict=True
         ):
-            alone = outputs(model, {"input_ids": tokens})
+            alone = zoo.evaluated(model, {"input_ids": tokens})
             torch.testing.assert_close(alone, expected, rtol=0, atol=1e-10)
 
 
@@ -103,14 +98,14 @@ def test_packed_documents_equal_separate_ones(name, pattern):
 def test_packed_documents_of_an_encoder_are_given_by_their_ends(name):
     model, row = zoo.ZOO[name](torch.float64), zoo.packed(name)
     with hf.swap(model, Window(7, ahead=3)):
-        found = outputs(model, row | ENDS)
+        found = zoo.evaluated(model, row | ENDS)
         for tokens, positions, expected in zip(
             row["input_ids"].split(LENGTHS, 1),
             row["position_ids"].split(LENGTHS, 1),
             found.split(LENGTHS, 1),
             strict=True,
         ):
-            alone = outputs(model, {"input_ids": tokens, "position_ids": positions})
+            alone = zoo.evaluated(model, {"input_ids": tokens, "position_ids": positions})
             torch.testing.assert_close(alone, expected, rtol=0, atol=1e-10)
 
 
@@ -119,17 +114,21 @@ def test_documents_may_have_one_token():
     batch = zoo.packed("llama", lengths)
     with hf.swap(model, Window(4)):
         with pytest.raises(UnsupportedOption, match="begin anew at token 1"):
-            outputs(model, batch)
-        found = outputs(model, batch | {"use_cache": False})
-        alone = [outputs(model, {"input_ids": x}) for x in batch["input_ids"].split(lengths, 1)]
+            zoo.evaluated(model, batch)
+        found = zoo.evaluated(model, batch | {"use_cache": False})
+        alone = [
+            zoo.evaluated(model, {"input_ids": x}) for x in batch["input_ids"].split(lengths, 1)
+        ]
     torch.testing.assert_close(found, torch.cat(alone, 1), rtol=0, atol=1e-10)
 
 
 def test_documents_may_be_given_by_their_ends():
     model, batch = zoo.ZOO["llama"](torch.float64), zoo.packed("llama")
     with hf.swap(model, Window(5)):
-        expected = outputs(model, batch | {"use_cache": False})
-        torch.testing.assert_close(outputs(model, batch | ENDS | {"use_cache": True}), expected)
+        expected = zoo.evaluated(model, batch | {"use_cache": False})
+        torch.testing.assert_close(
+            zoo.evaluated(model, batch | ENDS | {"use_cache": True}), expected
+        )
 
 
 @pytest.mark.parametrize("name", ["mistral", "gemma2", "gemma3", "modernbert", "gpt_oss"])
@@ -140,9 +139,9 @@ def test_the_own_window_of_a_model_changes_nothing(name):
     own = Window(zoo.WIDTH + (1 if ahead else 0), ahead=ahead)
     hf.register("exact")
     model.set_attn_implementation("exact")
-    expected = outputs(model, batch)
+    expected = zoo.evaluated(model, batch)
     with hf.swap(model, own, layers=sliding):
-        assert torch.equal(outputs(model, batch), expected)
+        assert torch.equal(zoo.evaluated(model, batch), expected)
 
 
 def is_sliding(_name, module):
@@ -155,10 +154,10 @@ def test_a_token_just_outside_the_window_changes_nothing(name):
     model, batch = zoo.ZOO[name](**layers), zoo.inputs(name, batch=1)
     width, token = 6, 20
     with hf.swap(model, Window(width)):
-        before = outputs(model, batch)[0, token]
+        before = zoo.evaluated(model, batch)[0, token]
         seen = []
         for changed in (token - width, token - width + 1):
             edited = {"input_ids": batch["input_ids"].clone()}
             edited["input_ids"][0, changed] = 2
-            seen.append(torch.equal(outputs(model, edited)[0, token], before))
+            seen.append(torch.equal(zoo.evaluated(model, edited)[0, token], before))
     assert seen == [True, False]

@@ -192,6 +192,12 @@ def outputs(model, inputs):
     return found.logits if "logits" in found else found.last_hidden_state
 
 
+def evaluated(model, inputs):
+    """Return the outputs without gradients."""
+    with torch.no_grad():
+        return outputs(model, inputs)
+
+
 def valid(name, inputs):
     """Return which rows of the outputs belong to tokens that count, as a mask (batch, rows)."""
     if name == "vit":  # 16 patches and the token that stands for the whole picture

@@ -64,7 +64,11 @@ def attend(
     pattern, wishes = settled(module, thing, reads, wanted, query)
     unread = isinstance(attention_mask, Reads) and reads.dense is not None
     apart = shifted(pattern, wishes, unread=unread)
-    out = (by_runs if apart else _at_once)(module, query, key, value, pattern, wishes)
+    if apart:
+        out = by_runs(module, query, key, value, pattern, wishes)
+    else:
+        watched(module, (query, key, value), pattern, wishes)
+        out = attention(query, key, value, pattern, **wishes)
     weights = None
     if wanted.weights:
         if apart:
@@ -74,18 +78,6 @@ def attend(
             )
         weights = attention_weights(query, key, pattern, **_of_weights(wishes))
     return out.transpose(1, 2).contiguous(), weights
-
-
-def _at_once(
-    module: nn.Module,
-    query: Float[Tensor, "b h n d"],
-    key: Float[Tensor, "b g m d"],
-    value: Float[Tensor, "b g m e"],
-    pattern: Pattern,
-    wishes: Wishes,
-) -> Float[Tensor, "b h n e"]:
-    watched(module, (query, key, value), pattern, wishes)
-    return attention(query, key, value, pattern, **wishes)
 
 
 def _of_weights(wishes: Wishes) -> dict[str, Any]:

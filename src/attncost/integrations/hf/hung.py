@@ -1,12 +1,10 @@
 """What is hung into an attention module of a model to say what this layer reads."""
 
 from collections.abc import Mapping
-from typing import Any, Final, final
+from typing import Final, final
 
-import torch
 from torch import Tensor, nn
 
-from attncost.core.dims import Dims
 from attncost.core.errors import ShapeError
 from attncost.mechanisms.interface import Mechanism
 from attncost.patterns.interface import Pattern
@@ -23,16 +21,13 @@ class Attends(nn.Module):
         attention: What the layer computes, within what its model allows.
     """
 
-    def __init__(self, attention: Pattern | Mechanism, dims: Dims | None = None) -> None:
+    def __init__(
+        self, attention: Pattern | Mechanism, learned: Mapping[str, nn.Parameter] | None = None
+    ) -> None:
         super().__init__()
         self.attention = attention
-        shapes: dict[str, tuple[Any, ...]] = {}
-        if isinstance(attention, Mechanism) and dims is not None:
-            shapes = attention.parameters(dims)
-        for name, shape in shapes.items():
-            weight = nn.Parameter(torch.empty(shape))
-            nn.init.normal_(weight, std=shape[-1] ** -0.5)
-            self.register_parameter(name, weight)
+        for name, parameter in (learned or {}).items():
+            self.register_parameter(name, parameter)
 
     def learned(self) -> Mapping[str, Tensor]:
         """Return the learned tensors by name."""

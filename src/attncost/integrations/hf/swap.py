@@ -1,6 +1,6 @@
 """Give layers of a loaded model another pattern or mechanism, and take it back."""
 
-from dataclasses import replace
+from contextlib import ExitStack
 from textwrap import fill
 from types import TracebackType
 from typing import Any, Final, final
@@ -15,6 +15,7 @@ from attncost.integrations.hf.hung import PLACE, Attends, hung
 from attncost.integrations.hf.layers import Choice, attention_layers, unserved
 from attncost.integrations.hf.register import EXACT, interfaces, ours, register
 from attncost.mechanisms.interface import Mechanism
+from attncost.nn.learned import learned, needs_length
 from attncost.patterns.interface import Pattern
 
 _THEIRS: Final = ("eager", "sdpa", "flex_attention", "paged|eager")
@@ -131,13 +132,12 @@ def swap(
         )
     chosen = attention_layers(model, layers)
     swapped = Swapped(model, attention, chosen)
-    try:
+    with ExitStack() as stack:
+        stack.push(swapped)  # restores after an error
         _serve(model, chosen)
         for module in chosen.values():
             swapped._hang(module, _of(module, attention, length))
-    except BaseException:
-        swapped.restore()
-        raise
+        stack.pop_all()
     return swapped
 
 
@@ -206,19 +206,17 @@ def _of(module: Any, attention: Pattern | Mechanism, length: int | None) -> Atte
     if isinstance(attention, Pattern):
         return Attends(attention)
     heads = module.config.num_attention_heads
-    features = getattr(module, "head_dim", None) or module.config.hidden_size // heads
-    dims = Dims(
+    sizes = Dims(
         heads=heads,
         kv_heads=getattr(module.config, "num_key_value_heads", None) or heads,
-        length=length or 1,
-        head_dim=features,
+        length=1,
+        head_dim=getattr(module, "head_dim", None) or module.config.hidden_size // heads,
     )
-    if length is None and attention.parameters(dims) != attention.parameters(
-        replace(dims, length=2, kv_length=2)
-    ):
+    if length is None and needs_length(attention, sizes):
         raise ShapeError(
             f"{attention} learns tensors for one length: say which with length=, the tokens of "
             "every sequence."
         )
     like = next(module.parameters())
-    return Attends(attention, dims).to(like.device, like.dtype)
+    own = dict(learned(attention, length, sizes).items())
+    return Attends(attention, own).to(like.device, like.dtype)
