@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import pytest
 import torch
 from tests.kernels.attend import attend, every_plain_kernel
-from tests.oracle import definition, random_qkv
+from tests.oracle import definition, random_key_mask, random_qkv, read
 
 from attncost import BigBird, Custom, Pattern, ShapeError, Strided, Window, attention, explain
 from attncost.core.counts import counted
@@ -89,14 +89,33 @@ def test_a_function_in_a_pattern_is_not_taken_for_another(generator):
         torch.testing.assert_close(out, exact)
 
 
-def test_explain_names_what_hides_and_how_long_the_others_take(generator):
+def test_explain_counts_what_masks_leave_and_says_how_long_the_others_take(generator):
     qkv = random_qkv(generator, 600, 600)
-    said = explain(*qkv, Window(16), key_mask=torch.ones(2, 600, dtype=torch.bool))
+    key_mask = random_key_mask(generator, 600)
+    bias = torch.zeros(1, 4, 600, 600, dtype=torch.float64)
+    bias[:, 1] = -torch.inf
+    said = explain(*qkv, Window(16), key_mask=key_mask, bias=bias)
+    reads = read(Window(16).mask(600, 600), key_mask=key_mask).expand(2, 4, 600, 600).clone()
+    reads[:, 1] = False
     assert said.kernel == "folded"
-    assert said.hiding == ("key_mask",)
-    assert said.pairs[0] == Window(16).pairs(600, 600) < said.pairs[1]
+    assert said.hiding == ()
+    assert said.cost.useful == int(reads.sum()) * 2 * (8 + 8)
+    assert sum(step.useful for _, step in said.cost.steps) == said.cost.useful
+    assert said.pairs[0] == -(-int(reads.sum()) // (2 * 4)) < said.pairs[1]
     assert min(said.others.values()) >= 1
-    assert "at most" in str(said)
+    assert "at most" not in str(said)
+    assert max(map(len, str(said).splitlines())) <= 80
+
+
+def test_explain_names_what_may_hide_where_it_cannot_be_looked_at(generator):
+    qkv = [x.detach().to("meta") for x in random_qkv(generator, 600, 600)]
+    key_mask = torch.ones(2, 600, dtype=torch.bool, device="meta")
+    said = explain(*qkv, Window(16), key_mask=key_mask, bias=qkv[0][:, :, :1, :1])
+    assert said.hiding == ("key_mask", "bias")
+    assert said.pairs[0] == Window(16).pairs(600, 600)
+    assert str(said).count("at most") == 2
+    note = " ".join(str(said).split())
+    assert "note: what key_mask and bias may hide counts as useful, too." in note
     assert max(map(len, str(said).splitlines())) <= 80
 
 

@@ -1,6 +1,6 @@
 """What `attention` would do with a call: which kernel, why, at what cost, with what caveats."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from textwrap import fill
 from typing import Unpack, final
 
@@ -8,11 +8,13 @@ from jaxtyping import Float
 from torch import Tensor
 
 from attncost.core.cost import Cost
+from attncost.core.counts import ceil_div
 from attncost.core.errors import UnknownName
 from attncost.core.options import Options, Wishes
 from attncost.core.units import show
 from attncost.kernels.calls import checked
 from attncost.kernels.choose import every, expected, ranked
+from attncost.kernels.read_pairs import read_pairs
 from attncost.patterns.full import Full
 from attncost.patterns.interface import Pattern
 
@@ -30,9 +32,10 @@ class Explanation:
     Attributes:
         kernel: The kernel that would run.
         cost: What it costs: useful, executed and dense FLOPs, bytes.
-        pairs: Pairs of a query and a key in one head and one sequence: those that the pattern
-            reads, and those that the kernel multiplies.
-        hiding: Options that may hide some of what counts as useful: it is at most that.
+        pairs: Pairs of a query and a key in one head and one sequence: those that are read, and
+            those that the kernel multiplies; where sequences or heads differ, the mean, rounded up.
+        hiding: Options that may hide some of what counts as useful, as their numbers cannot be
+            looked at: it is at most that.
         refused: Kernels that cannot honour the call, and why.
         others: Kernels that could, next best first, and how many times as long they would take by
             the table of `kernels.rates`: forward, in float32, on one thread of a CPU.
@@ -87,18 +90,28 @@ def explain(
     found = every()
     times = {one: expected(found[one], call) for one in (name, *others)}
     reasons = {one: each.refuses(call) for one, each in found.items()}
-    hiding = [wish for wish in ("key_mask", "segments") if wish in call.options.wishes()]
-    n, m = call.dims.length, call.dims.kv_length
+    read, alike = read_pairs(call), call.dims.batch * call.dims.heads
+    cost = found[name].cost(pattern, call.dims, call.options)
+    everything = alike * pattern.pairs(call.dims.length, call.dims.kv_length)
     return Explanation(
         kernel=name,
-        cost=found[name].cost(pattern, call.dims, call.options),
-        pairs=(pattern.pairs(n, m), found[name].work(call).pairs),
-        hiding=tuple(hiding),
+        cost=_thinned(cost, read.pairs, everything),
+        pairs=(ceil_div(read.pairs, alike) if alike else 0, found[name].work(call).pairs),
+        hiding=read.unseen,
         refused={one: reason for one, reason in reasons.items() if reason},
         others={one: times[one] / times[name] for one in others},
         caveats=(
             *found[name].caveats(call),
-            *([_UNSEEN.format(" and ".join(hiding))] if hiding else []),
+            *([_UNSEEN.format(" and ".join(read.unseen))] if read.unseen else []),
             _UNCHECKED,
         ),
     )
+
+
+def _thinned(cost: Cost, read: int, everything: int) -> Cost:
+    """Return a cost in which so many of all pairs of the pattern are useful."""
+    if read == everything:
+        return cost
+    steps = tuple((name, _thinned(step, read, everything)) for name, step in cost.steps)
+    # Whole, as it is so many FLOPs for each of the pairs.
+    return replace(cost, useful=cost.useful * read // everything, steps=steps)
