@@ -6,6 +6,7 @@ from typing import Literal, Unpack, overload
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
+from torch.overrides import handle_torch_function, has_torch_function
 
 from attncost.core.errors import ShapeError
 from attncost.core.options import Options, Wishes
@@ -90,6 +91,26 @@ def attention(
     for name, x in (("q", q), ("k", k), ("v", v)):
         if not isinstance(x, torch.Tensor):
             raise ShapeError(f"{name} must be a tensor, got a {type(x).__name__}.")
+    if has_torch_function((q, k, v)):
+        # Whoever watches PyTorch's functions meets this one as a whole, as if it were among them.
+        return handle_torch_function(
+            attention,  # type: ignore[arg-type]
+            (q, k, v),
+            q,
+            k,
+            v,
+            pattern,
+            key_mask=key_mask,
+            segments=segments,
+            bias=bias,
+            alibi=alibi,
+            softcap=softcap,
+            sink=sink,
+            scale=scale,
+            dropout_p=dropout_p,
+            return_lse=return_lse,
+            kernel=kernel,
+        )
     kind = q.device.type
     # Meta tensors have no autocast, and asking for theirs raises.
     narrows = torch.amp.is_autocast_available(kind) and torch.is_autocast_enabled(kind)

@@ -1,0 +1,1 @@
+"""Counting: what any module costs, by watching the operations that it really calls."""

@@ -1,0 +1,1 @@
+"""Formulas of PyTorch's operations, a family a file; each registers itself when it is imported."""

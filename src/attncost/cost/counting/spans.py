@@ -1,0 +1,52 @@
+"""Calls of attention, found again in the backward pass by the numbers of their nodes."""
+
+from bisect import bisect_right
+from dataclasses import dataclass, field
+from typing import final
+
+from attncost.cost.counting.apis.interface import AttentionCall
+
+
+@final
+@dataclass(eq=False, slots=True)
+class Span:
+    """The nodes of autograd that one call of an attention function made.
+
+    Attributes:
+        first: The number of the first.
+        end: The number after the last.
+        module: The module that called it.
+        function: Its name.
+        calls: The attention in it.
+        opens: Whether its products with weights are counted by themselves.
+        begun: Whether its backward pass was met.
+    """
+
+    first: int
+    end: int
+    module: str
+    function: str
+    calls: tuple[AttentionCall, ...]
+    opens: bool
+    begun: bool = field(default=False)
+
+
+@final
+class Spans:
+    """All such calls; numbers only grow, so they lie in order."""
+
+    def __init__(self) -> None:
+        self._spans: list[Span] = []
+        self._firsts: list[int] = []
+
+    def add(self, span: Span) -> None:
+        """Remember a call, if it made nodes at all."""
+        if span.first < span.end:
+            self._spans.append(span)
+            self._firsts.append(span.first)
+
+    def holding(self, number: int) -> Span | None:
+        """Return the call that made a node, if one did."""
+        at = bisect_right(self._firsts, number) - 1
+        found = self._spans[at] if at >= 0 else None
+        return found if found is not None and number < found.end else None
