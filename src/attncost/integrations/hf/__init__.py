@@ -5,6 +5,7 @@ from attncost.integrations.hf.explain import explain as explain
 from attncost.integrations.hf.isolation import Isolation as Isolation
 from attncost.integrations.hf.isolation import Leak as Leak
 from attncost.integrations.hf.isolation import check_isolation as check_isolation
+from attncost.integrations.hf.meter_callback import meter_callback as meter_callback
 from attncost.integrations.hf.register import register as register
 from attncost.integrations.hf.swap import Swapped as Swapped
 from attncost.integrations.hf.swap import swap as swap

@@ -1,0 +1,289 @@
+"""Meter a training loop: FLOPs of each step from its real lengths, and how well they were used.
+
+    exact FLOPs of a step = passes * sum over documents of cost(tokens)
+
+Arithmetic on lengths, not counting: a step of 64 sequences takes well under a millisecond, after
+the clock has stopped. Nothing here waits for an accelerator, unless a mask lies on one or logits
+are asked for; so on an accelerator a step is timed as the loop sees it, and the sum over many steps
+is right where a single one may not be. `waiting_clock` waits, and times each.
+"""
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from textwrap import fill
+from typing import Final, final
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from attncost.core.errors import ShapeError, StorageError, UnsupportedOption
+from attncost.core.units import show
+from attncost.cost.over_length import OverLength, SequenceCost
+from attncost.integrations.logits import LogitWatch
+from attncost.integrations.metered import Metered, Totals, table
+from attncost.integrations.rows import Lengths, Rows, rows_of
+
+
+@final
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Passes:
+    """What a step computes, in multiples of the cost that the meter was given.
+
+    Attributes:
+        model: 3 for training where all parameters learn: forward, and twice that backward. 1 for
+            inference, or for a cost that was counted with `training=True`.
+        again: What is computed once more for the backward pass: 1 if every layer is checkpointed.
+            The scores that a fused kernel computes again are left out, as everybody does.
+    """
+
+    model: int = 3
+    again: float = 0.0
+
+    def __post_init__(self) -> None:
+        if self.model < 1 or self.again < 0:
+            raise ShapeError(
+                f"a step has model >= 1 passes and again >= 0, got {self.model} and {self.again}."
+            )
+
+
+_TRAINING: Final = Passes()
+
+
+def waiting_clock() -> float:
+    """Return the time in seconds, once the accelerator has done all that was asked of it."""
+    if torch.accelerator.is_available():
+        torch.accelerator.synchronize()
+    return time.perf_counter()
+
+
+@final
+class Step:
+    """A step under way, to which batches are added."""
+
+    __slots__ = ("_notes", "_rows")
+
+    def __init__(self) -> None:
+        self._rows: list[Rows] = []
+        self._notes: dict[str, None] = {}
+
+    def add(
+        self,
+        lengths: Lengths | None = None,
+        *,
+        width: int | None = None,
+        key_mask: Tensor | None = None,
+        segments: Tensor | None = None,
+    ) -> None:
+        """Add a batch, such as one of several whose gradients are accumulated.
+
+        Args:
+            lengths: Tokens of each sequence; or for each row the tokens of its documents.
+            width: Slots of a row with padding; those of the longest row if left out.
+            key_mask: True or 1 where a token is real, as `attention_mask` of a tokenizer.
+            segments: A number for each token; equal numbers in a row are one document. Padding has
+                a number below 0, or is hidden by `key_mask`.
+
+        Raises:
+            ShapeError: If they do not belong together.
+        """
+        self._rows.append(rows_of(lengths, width=width, key_mask=key_mask, segments=segments))
+
+    def add_rows(self, rows: Rows, *, note: str | None = None) -> None:
+        """Add a batch whose rows are known, and what must be known beside them."""
+        self._rows.append(rows)
+        if note is not None:
+            self._notes[note] = None
+
+    @property
+    def rows(self) -> tuple[Rows, ...]:
+        """The batches so far."""
+        return tuple(self._rows)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What must be known beside them."""
+        return tuple(self._notes)
+
+
+@final
+class Meter:
+    """Meter the steps of a training loop.
+
+    >>> from attncost.cost.configuration import preset
+    >>> meter = Meter(preset("llama-3-8b"), peak=312e12)
+    >>> with meter.step([512, 300]):
+    ...     pass  # forward, backward, optimizer
+    >>> meter.last.tokens, meter.last.slots
+    (812, 1024)
+
+    Args:
+        cost: What one sequence costs: a `Configuration` or what `over_length` returns.
+        peak: FLOP/s of the devices that share the sequences of a step: of one, if each process
+            meters its own sequences; of all together, if a step is told those of all.
+        passes: What a step computes.
+        path: A file that gets one line of JSON for each step, at its end; it only ever grows.
+        clock: Returns seconds; `waiting_clock` times each step on an accelerator.
+
+    Raises:
+        ShapeError: If the peak is not positive.
+    """
+
+    __slots__ = ("_clock", "_cost", "_flops", "_passes", "_path", "_peak", "_steps")
+
+    def __init__(
+        self,
+        cost: SequenceCost,
+        *,
+        peak: float | None = None,
+        passes: Passes = _TRAINING,
+        path: str | Path | None = None,
+        clock: Callable[[], float] = time.perf_counter,
+    ) -> None:
+        if peak is not None and not peak > 0:
+            raise ShapeError(f"peak must be FLOP/s such as 312e12, got {peak}.")
+        self._cost, self._peak, self._passes, self._clock = cost, peak, passes, clock
+        self._path = None if path is None else Path(path)
+        self._steps: list[Metered] = []
+        self._flops: dict[int, tuple[int, ...]] = {0: (0, 0, 0, 0)}
+
+    @contextmanager
+    def step(
+        self,
+        lengths: Lengths | None = None,
+        *,
+        width: int | None = None,
+        key_mask: Tensor | None = None,
+        segments: Tensor | None = None,
+        logits: bool = False,
+    ) -> Iterator[Step]:
+        """Time a step and price it; one that raises leaves no record.
+
+        Args:
+            lengths: As `Step.add`, which adds further batches; so do the next three.
+            width: See there.
+            key_mask: See there.
+            segments: See there.
+            logits: Look for the largest attention logit. Its scores are computed once more, and
+                what `torch.compile` made runs as it was written during this step.
+
+        Raises:
+            ShapeError: If no batch was added, or a length lies outside what was counted.
+            StorageError: If the line cannot be written; the record is kept in memory.
+        """
+        step = Step()
+        if not (lengths is None and key_mask is None and segments is None):
+            step.add(lengths, width=width, key_mask=key_mask, segments=segments)
+        with ExitStack() as stack:
+            watch = stack.enter_context(LogitWatch()) if logits else None
+            if logits:
+                stack.enter_context(torch.compiler.set_stance("force_eager"))
+            start = self._clock()
+            yield step
+            seconds = self._clock() - start
+        self._steps.append(self._metered(step, seconds, watch))
+        self._write(self._steps[-1])
+
+    @property
+    def cost(self) -> SequenceCost:
+        """What one sequence costs."""
+        return self._cost
+
+    @property
+    def steps(self) -> tuple[Metered, ...]:
+        """All steps so far."""
+        return tuple(self._steps)
+
+    @property
+    def last(self) -> Metered:
+        """The last step.
+
+        Raises:
+            UnsupportedOption: If there was none.
+        """
+        return self._known()[-1]
+
+    def totals(self, *, warmup: int = 0) -> Totals:
+        """Return medians and sums over all steps but the first `warmup` ones.
+
+        Raises:
+            ShapeError: If `warmup` leaves no step, or is below 0.
+            UnsupportedOption: If there was no step.
+        """
+        if not 0 <= warmup < len(self._known()):
+            raise ShapeError(f"warmup must be from 0 to {len(self._steps) - 1}, got {warmup}.")
+        return Totals.of(self._steps[warmup:])
+
+    def __str__(self) -> str:
+        if not self._steps:
+            return "no step was metered"
+        totals = self.totals()
+        peak = "FLOPs" if self._peak is None else f"MFU of {show(self._peak, 'rate')}"
+        again = f" and {self._passes.again:g} x again" if self._passes.again else ""
+        head = (
+            f"{self._cost.name}: {totals.sum.steps} steps at {self._passes.model} x its "
+            f"cost{again}; exact, half, dense: {peak}"
+        )
+        notes = [f"note: {note}" for note in totals.sum.notes]
+        lines = [fill(line, 80, subsequent_indent="  ") for line in (head, *notes)]
+        return "\n".join([lines[0], table(self._steps[-8:], totals), *lines[1:]])
+
+    def _known(self) -> list[Metered]:
+        if not self._steps:
+            raise UnsupportedOption("no step was metered: train inside `with meter.step(...)`.")
+        return self._steps
+
+    def _metered(self, step: Step, seconds: float, watch: LogitWatch | None) -> Metered:
+        batches = step.rows
+        if not batches:
+            raise ShapeError("a step needs lengths=, key_mask=, segments= or step.add(...).")
+        passes = self._passes
+        self._price(
+            {n for rows in batches for row in (*rows.documents, (rows.width,)) for n in row}
+        )
+        real = [self._of(n) for rows in batches for row in rows.documents for n in row]
+        wide = [(len(rows.documents), *self._of(rows.width)) for rows in batches]
+        attention = passes.model * sum(core for core, *_ in real)
+        cost_notes = self._cost.notes if isinstance(self._cost, OverLength) else ()
+        return Metered(
+            step=len(self._steps) + 1,
+            seconds=seconds,
+            tokens=sum(rows.tokens for rows in batches),
+            slots=sum(rows.slots for rows in batches),
+            exact=attention + passes.model * sum(linear for _, linear, *_ in real),
+            half=passes.model * sum(b * (rest + core // 2) for b, _, _, core, rest in wide),
+            dense=passes.model * sum(b * (rest + core) for b, _, _, core, rest in wide),
+            attention=attention,
+            again=1 + passes.again / passes.model,
+            peak=self._peak,
+            largest_logit=None if watch is None else watch.largest,
+            notes=(*cost_notes, *step.notes, *(() if watch is None else watch.notes)),
+        )
+
+    def _of(self, length: int) -> tuple[int, ...]:
+        """Return useful core and rest, dense core and rest of a length that is priced."""
+        return self._flops[length]
+
+    def _price(self, lengths: set[int]) -> None:
+        """Price new lengths in one go, which takes hardly longer than one of them."""
+        new = sorted(lengths - self._flops.keys())
+        if new:
+            many = np.array(new, dtype=object)
+            core, rest = self._cost.core(many), self._cost.linear(many)
+            parts = (core.useful, rest.useful, core.dense, rest.dense)
+            columns = [np.broadcast_to(part, len(new)).tolist() for part in parts]
+            self._flops.update(zip(new, zip(*columns, strict=True), strict=True))
+
+    def _write(self, step: Metered) -> None:
+        if self._path is None:
+            return
+        line = json.dumps(step.json()) + "\n"
+        try:
+            with self._path.open("a", encoding="utf-8") as file:
+                file.write(line)
+        except OSError as error:
+            raise StorageError(f"{self._path} cannot be written: {error}.") from error
