@@ -1,0 +1,170 @@
+"""`attncost count`: FLOPs and bytes of any model by module; the difference of two."""
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Annotated, Final, final
+
+import typer
+
+from attncost.cli._command import changed, command
+from attncost.cli._magnitudes import magnitude, share
+from attncost.cli._model import subject
+from attncost.core.errors import ShapeError
+
+if TYPE_CHECKING:
+    from attncost.cost.utilisation import Speed
+    from attncost.integrations.weightless import Weightless
+    from attncost.report.conventions import Utilisation
+    from attncost.report.document import Document
+    from attncost.report.subject import Subject
+
+_LONGEST: Final = 8192
+
+
+def count(
+    model: Annotated[
+        str, typer.Argument(help="demo, a layer, a folder, a preset, package.module:factory")
+    ],
+    other: Annotated[str | None, typer.Argument(help="a second one, to compare")] = None,
+    length: Annotated[
+        int | None, typer.Option(help="tokens; what the model allows, up to 2048, if left out")
+    ] = None,
+    batch: Annotated[int | None, typer.Option(help="sequences; 1, if left out")] = None,
+    training: Annotated[
+        bool | None,
+        typer.Option(
+            "--training/--forward", help="with the backward pass; so with --tokens-per-second"
+        ),
+    ] = None,
+    depth: Annotated[
+        int | None, typer.Option(help="modules in modules to show; as many as fit a screen")
+    ] = None,
+    tokens_per_second: Annotated[
+        float | None, typer.Option(help="from a log, all devices together: says the MFU")
+    ] = None,
+    peak: Annotated[str | None, typer.Option(help="FLOP/s of a device, such as 312T")] = None,
+    devices: Annotated[int, typer.Option(help="that shared the tokens")] = 1,
+    claimed: Annotated[
+        str | None, typer.Option(help="an MFU, such as 46.2%: says the convention it is in")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="print JSON, every digit")] = False,
+) -> None:
+    """Count what a model costs, without its weights: FLOPs, bytes, by step and by module.
+
+    For instance: attncost count llama-3-8b --tokens-per-second 10000 --peak 989T
+    """
+    from attncost.integrations.weightless import weightless
+    from attncost.report.counted import count_document
+    from attncost.report.plain import dumped
+    from attncost.report.text import text
+
+    if depth is not None and depth < 1:
+        raise ShapeError(f"--depth must be at least 1, got {depth}.")
+    speed = _Speed(tokens_per_second, peak, devices, claimed)
+    speed.check(other)
+    sizes = {"length": length, "batch": batch, "training": training}
+    asked = {"tokens_per_second": tokens_per_second, "peak": peak, "claimed": claimed}
+    options = {**sizes, "depth": depth, **asked, "devices": devices}
+    again = command("count", [model, other], _flags(changed(count, options)))
+    targets = [weightless(name) for name in (model, other) if name is not None]
+    shown = [
+        subject(
+            target,
+            length=_common(targets) if length is None else length,
+            batch=batch,
+            training=speed.asked if training is None else training,
+            command=command("count", [target.name], _flags(changed(count, sizes))),
+        )
+        for target in targets
+    ]
+    if len(shown) == 1:
+        document = count_document(shown[0], depth=depth, utilisation=speed.of(shown[0]))
+    else:
+        document = _compared(targets, shown, command=again)
+    typer.echo(dumped(document) if as_json else text(replace(document, command=again)))
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Speed:
+    """A speed from a log, as it was typed."""
+
+    tokens_per_second: float | None
+    peak: str | None
+    devices: int
+    claimed: str | None
+
+    @property
+    def asked(self) -> bool:
+        """Whether there is one."""
+        return self.tokens_per_second is not None
+
+    def check(self, other: str | None) -> None:
+        """Refuse what would be dropped in silence, before anything long begins."""
+        if self.asked is (self.peak is None):
+            there = "--tokens-per-second" if self.asked else "--peak"
+            missing = "--peak" if self.asked else "--tokens-per-second"
+            raise ShapeError(f"{there} says nothing without {missing}: give both, or neither.")
+        if not self.asked and (self.claimed is not None or self.devices != 1):
+            raise ShapeError("--claimed and --devices belong to --tokens-per-second and --peak.")
+        if self.asked and other is not None:
+            raise ShapeError("a speed is that of one model: leave OTHER out.")
+        self._numbers()
+
+    def of(self, subject: "Subject") -> "Utilisation | None":
+        """Return what it comes to."""
+        from attncost.report.conventions import utilised
+
+        numbers = self._numbers()
+        if numbers is None:
+            return None
+        if subject.length is None:
+            raise ShapeError(f"{subject.name} has no length, so tokens have no price.")
+        speed, claim = numbers
+        return utilised(subject, speed, claim=claim and claim[0], rounding=claim and claim[1])
+
+    def _numbers(self) -> "tuple[Speed, tuple[float, float] | None] | None":
+        from attncost.cost.utilisation import Speed
+
+        if self.tokens_per_second is None or self.peak is None:
+            return None
+        speed = Speed(
+            tokens_per_second=self.tokens_per_second,
+            peak=magnitude(self.peak, of="--peak"),
+            devices=self.devices,
+        )
+        return speed, None if self.claimed is None else share(self.claimed, of="--claimed")
+
+
+def _flags(options: "dict[str, object]") -> "dict[str, object]":
+    """Write the direction as the flag that asks for it."""
+    return {
+        ("training" if value else "forward") if name == "training" else name: (
+            True if name == "training" else value
+        )
+        for name, value in options.items()
+    }
+
+
+def _common(targets: "list[Weightless]") -> int | None:
+    """Return a length that all have; None where each has its own."""
+    usual = [target.usual for target in targets if target.usual is not None]
+    return min(usual) if len(usual) == len(targets) > 1 else None
+
+
+def _compared(targets: "list[Weightless]", shown: "list[Subject]", *, command: str) -> "Document":
+    from attncost.cost.cheaper import cheaper
+    from attncost.cost.difference import difference
+    from attncost.report.differing import difference_document
+
+    first, second = targets
+    longest = min(_LONGEST, *(target.longest or _LONGEST for target in targets))
+    over = None
+    if first.usual is not None and second.usual is not None:
+        training = shown[0].training
+        over = cheaper(
+            lambda n: first.counted(n, training=training),
+            lambda n: second.counted(n, training=training),
+            longest=longest,
+        )
+    changes = difference(shown[0].owned, shown[1].owned)
+    return difference_document((shown[0], shown[1]), changes, over, command=command)

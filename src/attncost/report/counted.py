@@ -1,0 +1,251 @@
+"""The document of a count: totals, steps, modules, conventions, what has no price."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Any, Final
+
+from attncost.core.cost import Cost
+from attncost.core.units import show
+from attncost.cost.counting.counted import Counted
+from attncost.report.conventions import Utilisation, as_others, by_convention, used
+from attncost.report.document import Column, Document, Finding, Section, Table
+from attncost.report.folded import folded
+from attncost.report.subject import TOTALS, Subject
+
+_SCHEMA: Final = "attncost.count/1"
+_ROWS: Final = 20  # of modules on a screen
+_CORE: Final = ("attention", "activations")
+_CONTAINERS: Final = frozenset({"ModuleList", "ModuleDict"})
+
+
+def count_document(
+    subject: Subject, *, depth: int | None = None, utilisation: Utilisation | None = None
+) -> Document:
+    """Return what a model costs, and where.
+
+    Args:
+        subject: The model.
+        depth: Modules in modules to show; as many as fit a screen, if left out.
+        utilisation: What a speed comes to, if one was given.
+    """
+    counted, command = subject.counted, subject.command
+    sections = [
+        Section(title="By step", blocks=(by_step(counted, command=command),)),
+        Section(title="By module", blocks=(by_module(counted, depth=depth, command=command),)),
+    ]
+    sections.append(as_others(subject, utilisation))
+    if counted.unpriced:
+        sections.append(Section(title="Without a price", blocks=(unpriced(counted, command),)))
+    return Document(
+        schema=_SCHEMA,
+        title=f"{subject.name} ({counted.name}): {subject.sizes}",
+        subtitle="A multiply-add is 2 FLOPs; exact counts, no weights were needed",
+        command=command,
+        findings=(*totals(subject), *used(utilisation, command=command)),
+        sections=tuple(sections),
+        facts={"models": [facts(subject)]},
+    )
+
+
+def totals(subject: Subject) -> tuple[Finding, ...]:
+    """Return what is known of the whole, a sentence each."""
+    counted, command = subject.counted, subject.command
+    least = "at least " if counted.at_least else ""
+    most = "at most " if counted.at_most else ""
+    useful, dense, executed = (
+        show(flops, "flops") for flops in (counted.useful, counted.dense, counted.executed)
+    )
+    found = [
+        Finding(
+            key="flops",
+            text=f"{least}{most}{useful} useful, {least}{dense} dense, {least}{executed} executed",
+            values={name: subject.totals[name] for name in ("useful", "dense", "executed")},
+            command=command,
+        ),
+        Finding(
+            key="attention",
+            text=f"{show(counted.attention_share, 'percent')} of the useful FLOPs are attention's",
+            values={"share": counted.attention_share},
+            command=command,
+        ),
+        Finding(
+            key="rest",
+            text=(
+                f"{least}{show(counted.elementwise, 'count')} elementwise operations, "
+                f"{show(counted.bytes, 'bytes')} moved: {show(counted.intensity, 'count')} "
+                "FLOPs a byte"
+            ),
+            values={"intensity": counted.intensity},
+            command=command,
+        ),
+        Finding(
+            key="memory",
+            text=_memory(subject),
+            values={
+                "parameters": counted.parameters,
+                "kv_bytes_per_token": subject.kv_bytes_per_token,
+            },
+            command=command,
+        ),
+    ]
+    if counted.at_most:
+        why = "; ".join(counted.at_most)
+        found.append(Finding(key="at_most", text=f"at most, because {why}", command=command))
+    return tuple(found)
+
+
+def _memory(subject: Subject) -> str:
+    text, kv = f"{subject.counted.parameters:,} parameters", subject.kv_bytes_per_token
+    return text if kv is None else f"{text}; {kv:,} bytes of keys and values a token in 16 bit"
+
+
+def by_step(counted: Counted, *, command: str) -> Table:
+    """Return the cost of every step, dearest first."""
+    rows = tuple(
+        (
+            step,
+            int(cost.useful) or None,
+            int(cost.useful) / counted.useful if counted.useful and cost.useful else None,
+            int(cost.executed) or None,
+            int(cost.elementwise),
+            int(cost.bytes),
+        )
+        for step, cost in counted.by_step.items()
+    )
+    return Table(
+        title="Cost of each step",
+        columns=(
+            Column("step"),
+            Column("useful", "flops"),
+            Column("share", "percent"),
+            Column("executed", "flops"),
+            Column("elementwise", "count"),
+            Column("moved", "bytes"),
+        ),
+        rows=rows,
+        command=command,
+    )
+
+
+def by_module(counted: Counted, *, command: str, depth: int | None = None) -> Table:
+    """Return the cost of every module with all that is in it; repeated layers take one line."""
+    costs, attention = counted.by_module, _attention_by_module(counted)
+    shown = {
+        name: (kind, int(costs[name].useful))
+        for name, kind in counted.modules.items()
+        if name and kind not in _CONTAINERS and costs[name].useful
+    }
+    if depth is None:
+        depth = _fitting(shown, _ROWS)
+    rows: list[tuple[Any, ...]] = [
+        ("the whole", None, counted.useful, 1.0, counted.attention_share or None)
+    ]
+    for fold in folded((name, alike) for name, alike in shown.items() if _depth(name) <= depth):
+        one, times = int(costs[fold.names[0]].useful), len(fold.names)
+        share = times * one / counted.useful
+        core = attention.get(fold.names[0], 0) / one
+        rows.append((_indented(fold.parts), times if times > 1 else None, one, share, core or None))
+    return Table(
+        title="Cost of each module",
+        columns=(
+            Column("module"),
+            Column("alike", "exact"),
+            Column("useful, each", "flops"),
+            Column("share of all", "percent"),
+            Column("attention", "percent"),
+        ),
+        rows=tuple(rows),
+        note="Attention: its part of the module's own FLOPs. Without products: left out here.",
+        command=command,
+    )
+
+
+def _attention_by_module(counted: Counted) -> Counter[str]:
+    found: Counter[str] = Counter()
+    for row in counted.rows:
+        if row.step in _CORE and row.phase != "recomputation":
+            parts = row.module.split(".")
+            for end in range(len(parts) + 1):
+                found[".".join(parts[:end])] += int(row.cost.useful)
+    return found
+
+
+def _depth(name: str) -> int:
+    """Return in how many modules one lies; the number of a layer belongs to its list."""
+    return sum(not part.isdecimal() for part in name.split("."))
+
+
+def _fitting(shown: Mapping[str, Any], most: int) -> int:
+    """Return the greatest depth whose folded lines are few enough; at least 1."""
+    deepest = max(map(_depth, shown), default=1)
+    for depth in range(deepest, 1, -1):
+        if len(folded(pair for pair in shown.items() if _depth(pair[0]) <= depth)) <= most:
+            return depth
+    return 1
+
+
+def _indented(parts: Sequence[str]) -> str:
+    """Show the last word, or the word and number of a layer, below what holds it."""
+    words = 2 if len(parts) > 1 and parts[-1][0].isdecimal() else 1
+    depth = sum(not part[0].isdecimal() for part in parts)
+    return "  " * (depth - 1) + ".".join(parts[-words:])
+
+
+def unpriced(counted: Counted, command: str) -> Table:
+    """Return the operations that the totals leave out."""
+    found: Counter[tuple[str, str]] = Counter()
+    for one in counted.unpriced:
+        found[one.operation, one.module] += one.calls
+    shapes = {(one.operation, one.module): one.shapes for one in counted.unpriced}
+    return Table(
+        title="Operations without a price",
+        columns=(Column("operation"), Column("module"), Column("calls", "exact"), Column("of")),
+        rows=tuple(
+            (*key, calls, " ".join(str(shape) for shape in shapes[key]))
+            for key, calls in found.items()
+        ),
+        note="Price them with @ac.price; without one the totals are lower bounds.",
+        command=command,
+    )
+
+
+def facts(subject: Subject) -> dict[str, Any]:
+    """Return all that was counted as plain data, every digit of it."""
+    counted, whole = subject.counted, subject.counted.by_module
+    attention = _attention_by_module(counted)
+    return {
+        "name": subject.name,
+        "class": counted.name,
+        "length": subject.length,
+        "batch": subject.batch,
+        "training": subject.training,
+        **subject.totals,
+        "intensity": counted.intensity,
+        "attention_share": counted.attention_share,
+        "kv_bytes_per_token": subject.kv_bytes_per_token,
+        "at_least": counted.at_least,
+        "at_most": list(counted.at_most),
+        "phases": {
+            name: _plain(getattr(counted, name))
+            for name in ("forward", "backward", "recomputation")
+        },
+        "steps": [{"step": step, **_plain(cost)} for step, cost in counted.by_step.items()],
+        "modules": [
+            {
+                "module": name,
+                "class": kind,
+                **_plain(whole[name]),
+                "attention": attention.get(name, 0),
+                "own": asdict(subject.owned[name]) if name in subject.owned else None,
+            }
+            for name, kind in counted.modules.items()
+        ],
+        "attention": [asdict(row) for row in counted.attention],
+        "unpriced": [asdict(one) for one in counted.unpriced],
+        "conventions": by_convention(subject),
+    }
+
+
+def _plain(cost: Cost) -> dict[str, int]:
+    return {name: int(getattr(cost, name)) for name in TOTALS}
