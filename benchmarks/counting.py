@@ -4,7 +4,8 @@
 
 Every count is made in a process of its own. Promised: attncost gives the exact integer in every
 case, with its mask and without, and crashes in none; counting a model leaves its later training
-steps as fast as they were. `benchmarks/README.md` says what the tables mean.
+steps as fast as they were; `attncost count llama-3-70b` takes at most 10 s of CPU time and 1 GiB.
+`benchmarks/README.md` says what the tables mean.
 """
 
 import argparse
@@ -16,6 +17,7 @@ from functools import partial
 from importlib.util import find_spec
 from itertools import chain
 from pathlib import Path
+from statistics import median
 from textwrap import fill
 from typing import Any, Final
 
@@ -38,6 +40,7 @@ from benchmarks.interleaved import Samples, one_thread, ratio
 from benchmarks.kernels import bar
 from benchmarks.later import COUNTED, NEVER, OURS, Pairs, counting, later
 from benchmarks.promise import Promise, settle
+from benchmarks.spent import Spent, spent
 
 from attncost.core.errors import UnknownName
 from attncost.cost.counting.count import count
@@ -53,6 +56,13 @@ MOST: Final = 1.05
 QUICK: Final = ("torch", "profiler")
 # What counting itself is timed on.
 TIMED: Final = ("EncLayer train", "Bert sdpa")
+# What has too many weights to be made.
+LARGE: Final = "llama-3-70b"
+RUNS: Final = 3
+QUICK_RUNS: Final = 1
+SECONDS: Final = 10.0
+GIB: Final = 1.0
+_COMMAND: Final = "from attncost.cli import main; raise SystemExit(main())"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -63,7 +73,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(fill(f"not asked: {', '.join(names)}: {remedy}.", 80))
     absent = {*chain.from_iterable(without.values())}
     peers = [name for name in (QUICK if asked.quick else PEERS) if name not in absent]
-    cases = [name for name in asked.only if name not in absent and _wanted(name, asked)]
+    there = [name for name in asked.only if name not in absent]
+    cases = [name for name in there if name != LARGE and _wanted(name, asked)]
     with one_thread():
         found = asked_all(cases, peers)
         side_by_side(found)
@@ -73,6 +84,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         costs(taken)
         steps = {str(pairs): later(pairs) for pairs in _pairs(asked)}
     promises = [*exact(found), *as_fast(steps)]
+    if LARGE in there:
+        promises += without_weights([_large() for _ in range(QUICK_RUNS if asked.quick else RUNS)])
     if asked.json:
         keep(found, {"counting": taken, "steps": steps}, promises, asked.json)
     print()
@@ -88,13 +101,16 @@ def parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
         "--quick", action="store_true", help="PyTorch's peers, nothing compiled, <= 60 s"
     )
     parser.add_argument("--json", type=Path, help="where all counts and samples go")
-    parser.add_argument("--only", help="some of the cases, between commas", default=",".join(CASES))
+    known = [*CASES, LARGE]
+    parser.add_argument(
+        "--only", help=f"some of the cases, or {LARGE}, between commas", default=",".join(known)
+    )
     parser.add_argument("--pairs", type=int, help=f"{PAIRS} of processes, quick {QUICK_PAIRS}")
     asked = parser.parse_args(arguments)
     asked.only = asked.only.split(",")
     for name in asked.only:
-        if name not in CASES:
-            parser.error(f"--only: {UnknownName('only', name, CASES)}")
+        if name not in known:
+            parser.error(f"--only: {UnknownName('only', name, known)}")
     if asked.pairs is None:
         asked.pairs = QUICK_PAIRS if asked.quick else PAIRS
     if asked.pairs < 1:
@@ -120,7 +136,7 @@ def missing(cases: Sequence[str]) -> dict[str, list[str]]:
         if not peer.there():
             found.setdefault("`make bench` installs them", []).append(name)
     for name in cases:
-        needs = CASES[name].needs
+        needs = "transformers" if name == LARGE else CASES[name].needs
         if needs and find_spec(needs) is None:
             found.setdefault("pip install 'attncost[hf]'", []).append(name)
     return found
@@ -172,13 +188,13 @@ def keep(
 
 
 def _ours(case: Case) -> dict[str, Outcome]:
-    """Return what attncost counts; a count that is said to be a bound is none."""
+    """Return what attncost counts; a count that is said to be a bound is none, unless it is one."""
 
     def ask() -> tuple[float | None, ...]:
         module, inputs = case.ready()
         with case.grad():
             counted = count(module, *inputs, training=case.backward)
-        if counted.at_least or counted.at_most:
+        if counted.at_least or bool(counted.at_most) is not case.bounded:
             return None, None
         return counted.useful, counted.dense
 
@@ -202,6 +218,10 @@ def _counting(name: str, rounds: int) -> Samples:
         raise RuntimeError(f"counting {name} could not be timed: {outcome.crash}")
     samples: Samples = outcome.value
     return samples
+
+
+def _large() -> Spent:
+    return spent(sys.executable, "-c", _COMMAND, "count", LARGE, "--json")
 
 
 def exact(found: Found) -> list[Promise]:
@@ -231,6 +251,24 @@ def as_fast(steps: dict[str, Samples]) -> list[Promise]:
             Promise(name=name, figure=one.figure, low=one.low, high=one.high, limit=MOST)
         )
     return promises
+
+
+def without_weights(runs: Sequence[Spent]) -> list[Promise]:
+    """Return what is promised of counting a model of 70 billion numbers, from start to end."""
+    kinds = {
+        "CPU s": (SECONDS, [run.seconds for run in runs]),
+        "GiB": (GIB, [run.bytes / 2**30 for run in runs]),
+    }
+    return [
+        Promise(
+            name=f"attncost count {LARGE}, {kind}",
+            figure=median(figures),
+            low=min(figures),
+            high=max(figures),
+            limit=limit,
+        )
+        for kind, (limit, figures) in kinds.items()
+    ]
 
 
 if __name__ == "__main__":

@@ -54,6 +54,8 @@ class Case:
         dense: FLOPs without any mask.
         mode: For evaluation with or without autograd, in training mode, or that and backward too.
         compiled: Whether torch.compile has been asked for.
+        bounded: Whether a mask is put on scores multiplied by hand: `useful` is then what is
+            multiplied, and an upper bound of what is read.
         needs: A package without which it cannot be built; "" if there is none.
     """
 
@@ -63,6 +65,7 @@ class Case:
     dense: int
     mode: Mode = "eval"
     compiled: bool = False
+    bounded: bool = False
     needs: str = ""
 
     @property
@@ -218,9 +221,9 @@ CASES: Final[dict[str, Case]] = {
     ),
     "Bert eager": _model(bert, "eager", _BERT, _BERT),
     "Bert sdpa": _model(bert, "sdpa", _BERT, _BERT),
-    "GPT2 eager": _model(gpt2, "eager", _TEXT, _TEXT),
+    "GPT2 eager": replace(_model(gpt2, "eager", _TEXT, _TEXT), bounded=True),
     "GPT2 sdpa": _model(gpt2, "sdpa", _TEXT - _AHEAD, _TEXT),
-    "Llama GQA eager": _model(llama, "eager", _LLAMA, _LLAMA),
+    "Llama GQA eager": replace(_model(llama, "eager", _LLAMA, _LLAMA), bounded=True),
     "Llama GQA sdpa": _model(llama, "sdpa", _LLAMA - _AHEAD, _LLAMA),
     "MHA sdpa compiled": _compiled(by_sdpa),
     "MHA matmul compiled": _compiled(by_matmul),

@@ -1,3 +1,4 @@
+import re
 from contextlib import nullcontext
 
 import pytest
@@ -13,10 +14,8 @@ pytestmark = pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensor
 
 # Compiled ones are in tests/unhooked.
 EAGER = {name: case for name, case in CASES.items() if not case.compiled}
-# The sizes of nested tensors are numbers in a tensor, and a mask function is called on indices of
-# its own device.
-REAL = ("NJT", "flex", "meta")
-MOVABLE = [name for name in EAGER if not name.startswith(REAL[:2]) and "meta" not in name]
+NESTED, FLEX = "NJT sdpa 128/512/256", "flex window128 eager"
+MOVABLE = [name for name in EAGER if name not in (NESTED, FLEX) and "meta" not in name]
 
 
 @pytest.mark.parametrize("name", EAGER)
@@ -27,16 +26,16 @@ def test_counts_are_those_derived_by_hand(name):
         found = count(module, *inputs, training=case.backward)
     assert (found.useful, found.dense) == (case.useful, case.dense)
     assert not found.at_least
-    assert not found.at_most
+    assert bool(found.at_most) is case.bounded
 
 
 @pytest.mark.parametrize(
     ("train", "context"),
-    [(True, nullcontext), (False, nullcontext), (False, torch.no_grad), (False, inference_mode)],
+    [(True, nullcontext), (False, torch.no_grad), (False, inference_mode)],
 )
 @pytest.mark.parametrize("name", EAGER)
 def test_counts_do_not_depend_on_the_mode(name, train, context):
-    if name.startswith("NJT") and context is inference_mode:
+    if name == NESTED and context is inference_mode:
         pytest.skip("PyTorch cannot make jagged tensors in inference mode")
     case = EAGER[name]
     module, inputs = case.make()
@@ -68,7 +67,9 @@ def test_meta_tensors_count_as_real_ones(name):
     found = count(module.to("meta"), *(x.to("meta") for x in inputs))
     times = 3 if case.backward else 1
     assert times * found.dense == case.dense
-    assert bool(found.at_most) == (name == "window128 dense-mask")
+    # A mask of zeros is a mask where nobody sees that it is all zeros.
+    hidden = case.bounded or name in ("window128 dense-mask", "MHA baddbmm")
+    assert bool(found.at_most) is hidden
     assert times * found.useful == (case.dense if found.at_most else case.useful)
 
 
@@ -81,5 +82,41 @@ def test_fake_tensors_count_as_real_ones(name):
     times = 3 if case.backward else 1
     assert times * found.dense == case.dense
     # Here transformers writes the mask out that it leaves to PyTorch otherwise.
-    assert bool(found.at_most) == (name in ("window128 dense-mask", "GPT2 sdpa", "Llama GQA sdpa"))
+    written = ("window128 dense-mask", "MHA baddbmm", "GPT2 sdpa", "Llama GQA sdpa")
+    assert bool(found.at_most) is (case.bounded or name in written)
     assert times * found.useful == (case.dense if found.at_most else case.useful)
+
+
+@pytest.mark.filterwarnings("ignore:flex_attention called without:UserWarning")
+@pytest.mark.parametrize("name", [NESTED, FLEX])
+def test_what_pytorch_does_not_run_on_meta_tensors_is_refused_in_its_words(name):
+    module, inputs = EAGER[name].make()
+    module, inputs = module.to("meta"), [x.to("meta") for x in inputs]
+    with pytest.raises((RuntimeError, ValueError), match="device") as theirs:
+        module(*inputs)
+    with pytest.raises(theirs.type, match=re.escape(str(theirs.value))):
+        count(module, *inputs)
+
+
+def test_pytorch_does_not_nest_fake_tensors():
+    module, inputs = EAGER[NESTED].make()
+    with FakeTensorMode(allow_non_fake_inputs=True) as fake:
+        inputs = [fake.from_tensor(x) for x in inputs]
+        with pytest.raises(AssertionError, match="shape_env") as theirs:
+            module(*inputs)
+        with pytest.raises(theirs.type, match=re.escape(str(theirs.value))):
+            count(module, *inputs)
+
+
+def test_flex_attention_of_fake_tensors_is_exact_where_its_blocks_are_known():
+    case = EAGER[FLEX]
+    module, inputs = case.make()
+    with FakeTensorMode(allow_non_fake_inputs=True) as fake:
+        found = count(module, *(fake.from_tensor(x) for x in inputs))
+    assert (found.useful, found.dense) == (case.useful, case.dense)
+    assert not found.at_most
+    with FakeTensorMode():
+        module, inputs = case.make()
+        found = count(module, *inputs)
+    assert found.useful == found.dense == case.dense
+    assert found.at_most == ("the blocks of a mask of flex attention are not known.",)

@@ -2,11 +2,12 @@
 
 import pytest
 import torch
-from benchmarks.counting_modules import MultiHead, by_matmul, by_operator, by_sdpa
+from benchmarks.counting_modules import Flexible, MultiHead, by_matmul, by_operator, by_sdpa
 from torch import nn
 from torch.nn.functional import scaled_dot_product_attention
 
 import attncost as ac
+from attncost.cost.conventions import seen_by_convention
 from attncost.cost.counting.count import count
 
 transformers = pytest.importorskip("transformers")
@@ -27,6 +28,26 @@ def tiny_llama(layers=2, **sizes):
         return transformers.LlamaModel(config).eval()
 
 
+class VisionTransformer(nn.Module):
+    """ViT-B/16 of Dosovitskiy et al. 2020, arXiv:2010.11929, as torchvision has it."""
+
+    def __init__(self):
+        super().__init__()
+        self.patches = nn.Conv2d(3, 768, 16, stride=16)
+        self.first = nn.Parameter(torch.zeros(1, 1, 768))
+        self.positions = nn.Parameter(torch.zeros(1, 197, 768))
+        layer = nn.TransformerEncoderLayer(768, 12, 3072, batch_first=True, norm_first=True)
+        self.encoder = nn.TransformerEncoder(
+            layer, 12, norm=nn.LayerNorm(768), enable_nested_tensor=False
+        )
+        self.head = nn.Linear(768, 1000)
+
+    def forward(self, images):
+        patches = self.patches(images).flatten(2).transpose(1, 2)
+        tokens = torch.cat([self.first.expand(len(images), -1, -1), patches], 1)
+        return self.head(self.encoder(tokens + self.positions)[:, 0])
+
+
 def tokens(length):
     return torch.zeros(1, length, dtype=torch.long, device="meta")
 
@@ -35,6 +56,17 @@ def tokens(length):
 def test_fused_attention_on_a_cpu_is_not_free():
     q = torch.randn(1, 12, 64, 64)
     assert count(scaled_dot_product_attention, q, q, q).dense == 12_582_912
+
+
+# pytorch/pytorch#134385
+@pytest.mark.filterwarnings("ignore:flex_attention called without:UserWarning")
+def test_flex_attention_costs_the_pairs_of_its_window_and_multiplies_blocks():
+    q = torch.zeros(1, 8, 1024, 64)
+    found = count(Flexible(1024, 128, compiled=False), q, q, q)
+    assert found.useful == 4 * 8 * 64 * sum(min(i + 1, 128) for i in range(1024)) == 251_789_312
+    # Of 8 x 8 blocks the diagonal and the one before it.
+    assert found.executed == 4 * 8 * 64 * 15 * 128**2
+    assert found.dense == 4 * 8 * 64 * 1024**2
 
 
 # pytorch/pytorch#134804
@@ -111,11 +143,35 @@ def test_a_linear_layer_counts_every_token():
     assert count(layer, torch.randn(2, 3, 50, 16)).dense == 6 * 2 * 50 * 16 * 8
 
 
-# Dao-AILab/flash-attention#594
+# TylerYep/torchinfo#226: 173 M multiply-adds
+def test_a_vision_transformer_multiplies_every_token_and_pair():
+    model = VisionTransformer().to("meta").eval()
+    found = count(model, torch.empty(1, 3, 224, 224, device="meta"))
+    products = 196 * 768 * 3 * 16**2 + 12 * 197 * 12 * 768**2 + 768 * 1000
+    assert found.dense == found.useful == 2 * (products + 12 * 2 * 197**2 * 768)
+    assert found.dense / 2e9 == pytest.approx(17.56, abs=0.005)
+    assert found.parameters == 86_567_656
+    assert not found.at_least
+
+
+# Dao-AILab/flash-attention#594, pytorch/torchtitan#341, AI-Hypercomputer/maxtext#1972
 def test_causal_attention_reads_half_of_the_pairs_and_the_diagonal():
     q = torch.randn(1, 1, 512, 8)
     found = count(scaled_dot_product_attention, q, q, q, is_causal=True)
     assert found.useful == 4 * 8 * 131_328
+    assert seen_by_convention(found) == {
+        "exact": 4 * 8 * 131_328,
+        "half": 4 * 8 * 131_072,
+        "dense": 4 * 8 * 262_144,
+        "macs": 2 * 8 * 262_144,
+    }
+
+
+# hahnyuan/LLM-Viewer#12, jranaraki/vllm-fit#2: 32 query heads share 8 of keys
+def test_a_cache_keeps_the_heads_of_keys_alone():
+    model = ac.preset("llama-3-8b")
+    assert (model.block.heads, model.block.kv_heads) == (32, 8)
+    assert model.kv_bytes_per_token() == 131_072
 
 
 # NVIDIA/Megatron-LM#3280, allenai/OLMo-core#475, pytorch/torchtitan#4300
@@ -151,14 +207,18 @@ def test_values_may_have_other_features_than_keys():
     assert count(scaled_dot_product_attention, q, q, v).dense == 2 * 30 * 30 * 4 * (24 + 16)
 
 
-# allenai/olmoearth_pretrain#605: published counts left out attention, a factor of 1 + n / 6 d
-@pytest.mark.parametrize(("n", "d"), [(12, 64), (96, 64), (1536, 64)])
-def test_leaving_attention_out_is_off_by_a_known_factor(n, d):
+# allenai/olmoearth_pretrain#605: published counts left out attention, a factor of 1 + n / 6 d from
+# 1.02 to 21.7; they are the first and the last of these.
+@pytest.mark.parametrize(
+    ("n", "d", "factor"), [(23, 192, 1.02), (12, 64, 1.03), (1536, 64, 5.0), (7949, 64, 21.7)]
+)
+def test_leaving_attention_out_is_off_by_a_known_factor(n, d, factor):
     layer = nn.TransformerEncoderLayer(d, 4, 4 * d, batch_first=True).to("meta")
     found = count(layer, torch.empty(1, n, d, device="meta"))
     without = found.dense - found.by_step["attention"].dense
     assert found.dense / without == pytest.approx(1 + n / (6 * d), rel=1e-12)
     assert found.dense * 6 * d == without * (6 * d + n)
+    assert found.dense / without == pytest.approx(factor, abs=0.005)
 
 
 # pytorch/pytorch#140909
@@ -169,6 +229,13 @@ def test_hooks_are_gone_after_a_count():
         assert not part._forward_hooks
         assert not part._forward_pre_hooks
         assert not part._forward_hooks_always_called
+
+
+# deepspeedai/DeepSpeed#4723
+@pytest.mark.parametrize("attend", [by_sdpa, by_operator])
+def test_attention_is_there_whether_it_is_fused_or_written_with_the_operator(attend):
+    found = count(MultiHead(attend), torch.randn(1, 48, 512))
+    assert found.dense == 2 * 4 * 48 * 512**2 + 2 * 2 * 48**2 * 512
 
 
 # deepspeedai/DeepSpeed#4723

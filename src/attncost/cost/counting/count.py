@@ -1,6 +1,7 @@
 """Counting what one call of a module costs."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import fields, is_dataclass
 from typing import Any
 
 import torch
@@ -9,12 +10,14 @@ from torch.utils._pytree import tree_leaves, tree_map_only
 
 from attncost.core.errors import ShapeError
 from attncost.cost.counting.counted import Counted
-from attncost.cost.counting.untouched import untouched
+from attncost.cost.counting.parts import class_of, parts_of
+from attncost.cost.counting.untouched import gradients_kept, untouched
 from attncost.cost.counting.watch import Watch
 
 
 def count(
     module: nn.Module | Callable[..., Any],
+    /,
     *inputs: Any,  # noqa: ANN401 -- the module's
     training: bool = False,
     **options: Any,  # noqa: ANN401 -- the module's
@@ -25,6 +28,10 @@ def count(
     `no_grad` or `inference_mode` stay. Real, fake and meta tensors give the same FLOPs; with meta
     tensors nothing is computed and a model needs no weights. Compiled code is run as it was
     written. Buffers, gradients and random numbers are put back afterwards.
+
+    Not seen are what leaves PyTorch (NumPy, other threads) and what a module keeps elsewhere, such
+    as a cache in an attribute. A model of transformers on meta needs `use_cache=True`: without a
+    cache it looks at numbers.
 
     >>> import attncost as ac
     >>> import torch
@@ -41,7 +48,8 @@ def count(
         **options: What it is called with by keyword.
 
     Raises:
-        ShapeError: If `training` is asked for and nothing has a gradient.
+        ShapeError: If a module is lazy; if `training` is asked for and nothing has a gradient, or
+            the gradient goes back to what was computed before, or would train the module.
     """
     if not callable(module):
         raise ShapeError(f"module must be a module or a function, got {module!r}.")
@@ -50,16 +58,17 @@ def count(
     # What the caller computed before is no part of the module.
     inputs, options = tree_map_only(Tensor, _leaf, (inputs, options))
     given = [x for x in tree_leaves((inputs, options)) if isinstance(x, Tensor)]
-    watch = Watch(module)
-    with untouched(module, given):
+    parts = parts_of(module)
+    watch, before = Watch(class_of(module), parts), _next_number()
+    with untouched(parts.values(), given):
         with watch:
             output = module(*inputs, **options)
         if training:
             targets = _targets(output)
             ones = [torch.ones_like(target) for target in targets]
-            with watch:
+            with gradients_kept(_leaves(targets, before)), watch:
                 torch.autograd.backward(targets, ones)
-    return watch.counted(parameters=_parameters(module))
+    return watch.counted(parameters=_parameters(parts))
 
 
 def _leaf(tensor: Tensor) -> Tensor:
@@ -69,17 +78,59 @@ def _leaf(tensor: Tensor) -> Tensor:
 def _targets(output: object) -> list[Tensor]:
     """Return where the backward pass begins."""
     loss = getattr(output, "loss", None)
-    leaves = [loss] if isinstance(loss, Tensor) else tree_leaves(output)
+    leaves = [loss] if isinstance(loss, Tensor) else [*_within(output)]
     found = [x for x in leaves if isinstance(x, Tensor) and x.requires_grad]
     if not found:
         raise ShapeError(
-            "training=True needs an output with a gradient, and nothing here has one: expected "
-            "parameters or inputs with requires_grad."
+            f"training=True needs an output with a gradient, and {type(output).__name__} here has "
+            "none: expected parameters or inputs with requires_grad."
         )
     return found
 
 
-def _parameters(module: object) -> int:
-    if not isinstance(module, nn.Module):
-        return 0
-    return sum(parameter.numel() for parameter in module.parameters())
+def _within(output: object) -> Iterator[object]:
+    """Return what an output holds, in dataclasses, too."""
+    for leaf in tree_leaves(output):
+        if is_dataclass(leaf) and not isinstance(leaf, type):
+            for field in fields(leaf):
+                yield from _within(getattr(leaf, field.name))
+        else:
+            yield leaf
+
+
+def _leaves(targets: list[Tensor], before: int) -> list[Tensor]:
+    """Return all that a backward pass would add gradients to, in functions of anything, too.
+
+    Raises:
+        ShapeError: If it would go back beyond the call, or would train what it computes.
+    """
+    waiting, seen, found = [target.grad_fn for target in targets], set[Any](), []
+    while waiting:
+        node = waiting.pop()
+        if node is None or node in seen:
+            continue
+        seen.add(node)
+        leaf = getattr(node, "variable", None)
+        if leaf is not None:
+            found.append(leaf)
+        elif node._sequence_nr() < before:
+            raise ShapeError(
+                f"training=True would go back through {node.name()}, which was computed before the "
+                "call: detach what the module or function uses."
+            )
+        waiting += [one for one, _ in node.next_functions]
+    if any(getattr(leaf, "_post_accumulate_grad_hooks", None) for leaf in found):
+        raise ShapeError(
+            "training=True would run hooks that a gradient sets off, such as an optimizer's, and "
+            "train the module: take them away first."
+        )
+    return found
+
+
+def _next_number() -> int:
+    return int(torch.autograd._get_sequence_nr())  # type: ignore[attr-defined]
+
+
+def _parameters(parts: dict[str, nn.Module]) -> int:
+    every = {id(p): p.numel() for part in parts.values() for p in part.parameters(recurse=False)}
+    return sum(every.values())

@@ -2,11 +2,13 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import reduce
-from operator import add
-from typing import Literal, TypeAlias, final
+from typing import Final, Literal, TypeAlias, final
 
 from attncost.core.cost import Cost
+from attncost.cost.counting.registry import ACTIVATIONS, ATTENTION
+
+# Steps that are attention.
+CORE: Final = (ATTENTION, ACTIVATIONS)
 
 Phase: TypeAlias = Literal["forward", "backward", "recomputation"]
 
@@ -37,7 +39,14 @@ class Row:
 @final
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Unpriced:
-    """Calls of an operation that no formula prices: what a total leaves out."""
+    """Calls of an operation that no formula prices: what a total leaves out.
+
+    Attributes:
+        module: The innermost module that made them.
+        operation: Its name.
+        shapes: Of the tensors that it took.
+        calls: How many, with these shapes.
+    """
 
     module: str
     operation: str
@@ -82,7 +91,8 @@ class Counted:
         name: What was counted.
         rows: Every priced operation.
         attention: Calls of attention, forward.
-        unpriced: Operations without a formula; if any, every total is a lower bound.
+        unpriced: Operations without a formula, which every total leaves out.
+        unknown: Why `useful` is only an upper bound, beside the reasons in `attention`.
         modules: The class of every module by name, in the order of the model; "" is the whole.
         parameters: How many numbers it learns, shared ones once.
     """
@@ -91,6 +101,7 @@ class Counted:
     rows: tuple[Row, ...]
     attention: tuple[AttentionRow, ...]
     unpriced: tuple[Unpriced, ...]
+    unknown: tuple[str, ...] = ()
     modules: dict[str, str]
     parameters: int
 
@@ -117,12 +128,12 @@ class Counted:
     @property
     def useful(self) -> int:
         """FLOPs of the pairs that masks let through; an upper bound if `at_most` has a reason."""
-        return int(self.model.useful)
+        return int(total(self.rows).useful)
 
     @property
     def dense(self) -> int:
         """FLOPs without any mask."""
-        return int(self.model.dense)
+        return int(total(self.rows).dense)
 
     @property
     def executed(self) -> int:
@@ -152,16 +163,13 @@ class Counted:
     @property
     def at_most(self) -> tuple[str, ...]:
         """Why `useful` is only an upper bound; empty if it is exact."""
-        return tuple(dict.fromkeys(row.unknown for row in self.attention if row.unknown))
+        rows = (row.unknown for row in self.attention if row.unknown)
+        return tuple(dict.fromkeys((*rows, *self.unknown)))
 
     @property
     def by_module(self) -> dict[str, Cost]:
         """The cost of every module with all that is in it, in the order of the model."""
-        found = {name: Cost() for name in self.modules}
-        for row in self.rows:
-            for name in _with_parents(row.module):
-                found[name] = found.get(name, Cost()) + row.cost
-        return found
+        return self._by_module(self.rows)
 
     @property
     def by_step(self) -> dict[str, Cost]:
@@ -172,16 +180,42 @@ class Counted:
         return {step: found[step] for step in reversed(order)}
 
     @property
+    def core(self) -> Cost:
+        """The cost of attention; products of two activations are taken for it."""
+        return total(row for row in self.rows if row.step in CORE)
+
+    @property
+    def core_by_module(self) -> dict[str, Cost]:
+        """The same of every module with all that is in it."""
+        return self._by_module(row for row in self.rows if row.step in CORE)
+
+    @property
     def attention_share(self) -> float:
-        """Attention's part of the useful FLOPs; products of two activations are taken for it."""
-        ours = [row for row in self.rows if row.step in ("attention", "activations")]
-        core = total(row for row in ours if row.phase != "recomputation").useful
-        return core / self.useful if self.useful else 0.0
+        """Attention's part of the useful FLOPs, by `core`."""
+        return self.core.useful / self.useful if self.useful else 0.0
+
+    def _by_module(self, rows: Iterable[Row]) -> dict[str, Cost]:
+        inside: dict[str, list[Cost]] = {name: [] for name in self.modules}
+        for row in rows:
+            for name in _with_parents(row.module):
+                inside.setdefault(name, []).append(row.cost)
+        return {name: _sum(costs) for name, costs in inside.items()}
 
 
 def total(rows: Iterable[Row]) -> Cost:
     """Return what rows cost together."""
-    return reduce(add, (row.cost for row in rows), Cost())
+    return _sum([row.cost for row in rows])
+
+
+def _sum(costs: list[Cost]) -> Cost:
+    """Add up numbers, not costs: a model has thousands of them."""
+    return Cost(
+        useful=sum(cost.useful for cost in costs),
+        executed=sum(cost.executed for cost in costs),
+        dense=sum(cost.dense for cost in costs),
+        elementwise=sum(cost.elementwise for cost in costs),
+        bytes=sum(cost.bytes for cost in costs),
+    )
 
 
 def _with_parents(module: str) -> list[str]:

@@ -112,10 +112,19 @@ def _readers(mask: Tensor, *, blocks: bool, causal: bool) -> Int[Tensor, "b m"]:
     return readers
 
 
-def _reads(mask: Tensor, *, blocks: bool) -> Bool[Tensor, "..."]:
+def hides(mask: Tensor, *, blocks: bool = False) -> Bool[Tensor, "..."]:
+    """Return which pairs a mask hides; `blocks` if True hides in it, instead of letting through.
+
+    >>> hides(torch.tensor([0.0, -1e9, -torch.inf])).tolist()
+    [False, True, True]
+    """
     if mask.is_floating_point():
-        return (mask <= _HIDDEN).logical_not_()
-    return mask.logical_not() if blocks else mask.bool()
+        return mask <= _HIDDEN
+    return mask.bool() if blocks else mask.logical_not()
+
+
+def _reads(mask: Tensor, *, blocks: bool) -> Bool[Tensor, "..."]:
+    return hides(mask, blocks=blocks).logical_not()
 
 
 def _stored(mask: Tensor, sizes: Sizes) -> Tensor:

@@ -13,10 +13,14 @@ from torch._ops import HigherOrderOperator, OpOverload, OpOverloadPacket
 from attncost.core.cost import Cost
 from attncost.core.errors import ShapeError
 
-# What the formulas of matrix products call their step; a count says whose products they are.
+# What the formulas of matrix products call their step, and what a count makes of it: products with
+# weights, and of two activations.
 PRODUCTS: Final = "products"
-# That of fused attention.
+WEIGHTS: Final = "weights"
+ACTIVATIONS: Final = "activations"
+# That of fused attention, and of all that is no product.
 ATTENTION: Final = "attention"
+ELEMENTWISE: Final = "elementwise"
 
 Operation: TypeAlias = str | OpOverload[..., Any] | OpOverloadPacket[..., Any] | HigherOrderOperator
 Formula: TypeAlias = Callable[..., Cost]

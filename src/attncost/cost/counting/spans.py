@@ -1,6 +1,7 @@
 """Calls of attention, found again in the backward pass by the numbers of their nodes."""
 
 from bisect import bisect_right
+from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import final
 
@@ -19,7 +20,7 @@ class Span:
         function: Its name.
         calls: The attention in it.
         opens: Whether its products with weights are counted by themselves.
-        begun: Whether its backward pass was met.
+        passes: The backward passes that met it.
     """
 
     first: int
@@ -28,25 +29,25 @@ class Span:
     function: str
     calls: tuple[AttentionCall, ...]
     opens: bool
-    begun: bool = field(default=False)
+    passes: set[int] = field(default_factory=set)
 
 
 @final
 class Spans:
-    """All such calls; numbers only grow, so they lie in order."""
+    """All such calls; the numbers of a thread only grow, so they lie in order."""
 
     def __init__(self) -> None:
-        self._spans: list[Span] = []
-        self._firsts: list[int] = []
+        self._spans: defaultdict[int, list[Span]] = defaultdict(list)
+        self._firsts: defaultdict[int, list[int]] = defaultdict(list)
 
-    def add(self, span: Span) -> None:
+    def add(self, span: Span, thread: int) -> None:
         """Remember a call, if it made nodes at all."""
         if span.first < span.end:
-            self._spans.append(span)
-            self._firsts.append(span.first)
+            self._spans[thread].append(span)
+            self._firsts[thread].append(span.first)
 
-    def holding(self, number: int) -> Span | None:
-        """Return the call that made a node, if one did."""
-        at = bisect_right(self._firsts, number) - 1
-        found = self._spans[at] if at >= 0 else None
+    def holding(self, number: int, thread: int) -> Span | None:
+        """Return the call in a thread that made a node, if one did."""
+        at = bisect_right(self._firsts[thread], number) - 1
+        found = self._spans[thread][at] if at >= 0 else None
         return found if found is not None and number < found.end else None

@@ -1,6 +1,7 @@
 """The running sums of a count, and what they are at its end."""
 
 from collections import Counter
+from dataclasses import replace
 from typing import final
 
 from torch import Tensor
@@ -18,10 +19,13 @@ class Tally:
     def __init__(self) -> None:
         self._rows: dict[tuple[str, Phase, str, str], list[int]] = {}
         self._attention: dict[tuple[str, str, tuple[int, ...], str | None], list[int]] = {}
+        self._reasons: dict[str, None] = {}
         self._unpriced: Counter[tuple[str, str, tuple[tuple[int, ...], ...]]] = Counter()
 
     def add(self, module: str, phase: Phase, step: str, operation: str, cost: Cost) -> None:
-        """Add a call of an operation."""
+        """Add a call of an operation; what runs again is no part of the model, only executed."""
+        if phase == "recomputation":
+            cost = replace(cost, useful=0, dense=0, steps=())
         sums = self._rows.setdefault((module, phase, step, operation), [0, 0, 0, 0, 0, 0])
         counts = (1, cost.useful, cost.executed, cost.dense, cost.elementwise, cost.bytes)
         for place, number in enumerate(counts):
@@ -38,6 +42,14 @@ class Tally:
         sums = self._attention.setdefault((module, function, shape, call.unknown), [0, 0, 0, 0])
         for place, pairs in enumerate((call.useful, call.executed, call.dense, 1)):
             sums[place] += int(pairs)
+
+    def unknown(self, reason: str) -> None:
+        """Note why `useful` is only an upper bound."""
+        self._reasons[reason] = None
+
+    def reasons(self) -> tuple[str, ...]:
+        """Return these reasons."""
+        return tuple(self._reasons)
 
     def unpriced(self, module: str, operation: str, arguments: object) -> None:
         """Note a call that nothing prices."""

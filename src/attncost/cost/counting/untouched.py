@@ -1,4 +1,4 @@
-"""Leaving a module as it was: buffers, gradients, random numbers, compiled code."""
+"""Leaving modules as they were: buffers, gradients, random numbers, compiled code."""
 
 import sys
 import warnings
@@ -8,23 +8,27 @@ from contextlib import ExitStack, contextmanager
 import torch
 from torch import Tensor, nn
 
+from attncost.cost.counting.masks import unseen
+
 
 @contextmanager
-def untouched(root: object, inputs: Iterable[Tensor]) -> Iterator[None]:
-    """Undo what calling a module does to it, also after an exception.
+def untouched(modules: Iterable[nn.Module], inputs: Iterable[Tensor]) -> Iterator[None]:
+    """Undo what a call does to modules, also after an exception.
 
-    What a module keeps outside buffers, such as a cache in an attribute, is not known here.
+    What a module keeps outside buffers, such as a cache in an attribute, and parameters that it
+    writes to itself are not known here.
 
     Args:
-        root: The module, or a function.
+        modules: All of them, one by one.
         inputs: Tensors whose gradients are kept, too.
     """
-    parameters = list(root.parameters()) if isinstance(root, nn.Module) else []
+    modules = list(modules)
+    parameters = [p for module in modules for p in module.parameters(recurse=False)]
     with ExitStack() as stack:
         stack.enter_context(_random_numbers([*parameters, *inputs]))
-        stack.enter_context(_gradients([*parameters, *inputs]))
-        if isinstance(root, nn.Module):
-            stack.enter_context(_buffers(root))
+        stack.enter_context(gradients_kept([*parameters, *inputs]))
+        for module in modules:
+            stack.enter_context(_buffers(module))
         # PyTorch advises those who want speed; a count wants none.
         stack.enter_context(warnings.catch_warnings())
         warnings.filterwarnings("ignore", message="flex_attention called without torch.compile")
@@ -35,15 +39,8 @@ def untouched(root: object, inputs: Iterable[Tensor]) -> Iterator[None]:
 
 
 @contextmanager
-def _random_numbers(tensors: list[Tensor]) -> Iterator[None]:
-    devices = {tensor.device for tensor in tensors if tensor.device.type == "cuda"}
-    with torch.random.fork_rng(devices=list(devices)):
-        yield
-
-
-@contextmanager
-def _gradients(tensors: list[Tensor]) -> Iterator[None]:
-    """Take gradients away for a while, so that the backward pass has nothing to add to."""
+def gradients_kept(tensors: Iterable[Tensor]) -> Iterator[None]:
+    """Take gradients away for a while, so that a backward pass has nothing to add to."""
     kept = [(leaf, leaf.grad) for leaf in tensors if leaf.is_leaf]
     for leaf, _ in kept:
         leaf.grad = None
@@ -55,18 +52,32 @@ def _gradients(tensors: list[Tensor]) -> Iterator[None]:
 
 
 @contextmanager
+def _random_numbers(tensors: list[Tensor]) -> Iterator[None]:
+    devices = {tensor.device for tensor in tensors if tensor.device.type == "cuda"}
+    with torch.random.fork_rng(devices=list(devices)):
+        yield
+
+
+@contextmanager
 def _buffers(module: nn.Module) -> Iterator[None]:
-    kept = [
-        (owner, name, buffer, buffer.clone())
-        for owner in module.modules()
-        for name, buffer in owner._buffers.items()
-        if buffer is not None
-    ]
+    named = dict(module._buffers.items())
+    kept = [(buffer, buffer.clone()) for buffer in named.values() if buffer is not None]
     try:
         yield
     finally:
-        with torch.no_grad():
-            for owner, name, buffer, copy in kept:
-                owner._buffers[name] = buffer
-                if not buffer.is_meta:
-                    buffer.copy_(copy)
+        # What TorchScript made cannot gain or lose any.
+        if isinstance(module._buffers, dict):
+            module._buffers.clear()
+            module._buffers.update(named)
+        for buffer, copy in kept:
+            _restore(buffer, copy)
+
+
+def _restore(buffer: Tensor, copy: Tensor) -> None:
+    """Write values back, if they changed: a graph of the caller's may wait for them."""
+    with torch.inference_mode(buffer.is_inference()), torch.no_grad():
+        if buffer.shape != copy.shape:
+            buffer.resize_(copy.shape)
+        # Norms move their statistics without a word to autograd, so numbers are compared.
+        if not unseen(buffer) and not torch.equal(buffer, copy):
+            buffer.copy_(copy)

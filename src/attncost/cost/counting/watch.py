@@ -7,11 +7,12 @@ dispatches them, below autograd, the backward pass included.
 
 from collections.abc import Callable
 from contextlib import ExitStack
+from threading import get_ident
 from types import TracebackType
 from typing import Any, Final, TypeAlias, final
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch._ops import HigherOrderOperator, OpOverload
 from torch.utils._pytree import tree_leaves
 
@@ -19,8 +20,17 @@ from attncost.cost.counting import apis
 from attncost.cost.counting.apis.interface import AttentionApi
 from attncost.cost.counting.counted import Counted, Phase
 from attncost.cost.counting.modes import Functions, Operations
+from attncost.cost.counting.passes import Passes
 from attncost.cost.counting.prices import cost_of, price_for
-from attncost.cost.counting.registry import ATTENTION, PRODUCTS, Price, name_of
+from attncost.cost.counting.registry import (
+    ACTIVATIONS,
+    ATTENTION,
+    PRODUCTS,
+    WEIGHTS,
+    Price,
+    name_of,
+)
+from attncost.cost.counting.scores import MASKED, Scores
 from attncost.cost.counting.spans import Span, Spans
 from attncost.cost.counting.tally import Tally
 from attncost.cost.counting.weights import Weights
@@ -33,16 +43,23 @@ Arguments: TypeAlias = tuple[tuple[Any, ...], dict[str, Any], Any]
 
 # Of a layer's own products, those with weights are of matrices, those of heads are batched.
 _PROJECTIONS: Final = frozenset({"aten::mm", "aten::addmm", "aten::linear"})
+# What knows nested tensors of the old layout.
+_NESTED: Final = frozenset(
+    {"aten::_native_multi_head_attention", "aten::_transformer_encoder_layer_fwd"}
+)
 
 
 @final
 class Watch:
     """Counts what happens while it is entered; may be entered again and again."""
 
-    def __init__(self, root: object) -> None:
-        self._where, self._weights = Whereabouts(root), Weights(root)
-        self._tally, self._spans = Tally(), Spans()
-        self._steps: dict[int, str] = {}
+    def __init__(self, whole: str, parts: dict[str, nn.Module]) -> None:
+        self._where = Whereabouts(whole, parts, rerun=lambda: Functions(self.function))
+        self._weights, self._scores = Weights(parts.values()), Scores()
+        self._tally, self._spans, self._passes = Tally(), Spans(), Passes()
+        # The steps of products by thread and number of their node, and the last number drawn.
+        self._steps: dict[tuple[int, int], str] = {}
+        self._drawn: dict[int, int] = {}
         self._apis = _functions()
         # The attention function that runs now, whose insides are muted.
         self._inside: AttentionApi | None = None
@@ -71,6 +88,7 @@ class Watch:
             rows=self._tally.rows(),
             attention=self._tally.attention_rows(),
             unpriced=self._tally.unpriced_rows(),
+            unknown=self._tally.reasons(),
             modules=dict(self._where.modules),
             parameters=parameters,
         )
@@ -92,7 +110,8 @@ class Watch:
             return func(*args, **kwargs)
         finally:
             self._inside = None
-            self._spans.add(Span(first, _next_number(), module, name, calls, api.opens))
+            span = Span(first, _next_number(), module, name, calls, api.opens)
+            self._spans.add(span, get_ident())
 
     def operation(self, func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Result:
         """Run an operation, and count it."""
@@ -100,10 +119,10 @@ class Watch:
             return self.function(func, args, kwargs)
         name = name_of(func)
         if self._inside is not None and not (self._inside.opens and name in _PROJECTIONS):
-            return func(*args, **kwargs)
+            return self._muted(func, args, kwargs)
         phase = self._phase()
         if phase == "backward":
-            span = self._spans.holding(_node_number())
+            span = self._spans.holding(self._passes.number, self._passes.origin)
             if span is not None:
                 self._backward(span, name)
                 if not (span.opens and name in _PROJECTIONS):
@@ -113,48 +132,64 @@ class Watch:
             with Operations(self.operation):
                 return func.decompose(*args, **kwargs)
         out = func(*args, **kwargs)
-        if price is not None:
+        if price is not None and _is_priceable(name, args):
             self._priced(price, func, phase, (args, kwargs, out))
         else:
             self._tally.unpriced(self._where.now, name, (args, kwargs))
         return out
 
+    def _muted(self, func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Result:
+        """Run an operation inside attention; what it makes of weights are weights even so."""
+        opens = self._inside is not None and self._inside.opens
+        out = func(*args, **kwargs)
+        if opens:
+            self._weights.made(_tensors(out), of=_tensors((args, kwargs)))
+        return out
+
     def _priced(self, price: Price, func: Function, phase: Phase, call: Arguments) -> None:
         """Add an operation, where and in what step it belongs."""
         args, kwargs, out = call
-        tensors = _tensors((args, kwargs))
-        if phase == "backward" and price.step == ATTENTION and not _is_backward(func):
-            # A custom operation hides from autograd while it runs forward, a second time, too.
-            phase = "recomputation"
-        number = _node_number() if phase == "backward" else _next_number() - 1
-        module = self._where.of(number) if phase == "backward" else self._where.now
-        step = self._step(price.step, tensors, phase, number)
+        name, tensors, results = name_of(func), _tensors((args, kwargs)), _tensors(out)
+        if phase == "backward":
+            node = (self._passes.origin, self._passes.number)
+            module = self._where.of(node[1], node[0])
+        else:
+            node, module = (get_ident(), self._own_number()), self._where.now
+        step = self._step(price.step, tensors, phase, node)
         cost = cost_of(price, func, args, kwargs, out)
-        self._tally.add(module, phase, step, name_of(func), cost)
-        self._weights.made_of(tensors, _tensors(out))
+        # A whole layer in one operation says of which steps it is made.
+        for part, share in cost.steps or ((step, cost),):
+            self._tally.add(module, phase, part, name, share)
+        self._weights.made(results, of=tensors)
+        if phase == "forward" and self._scores.masked(name, step, tensors, results):
+            self._tally.unknown(MASKED)
 
     def _phase(self) -> Phase:
-        if torch._C._current_autograd_node() is None:
-            return "forward"
-        # A backward pass records nothing, unless it runs the forward pass once more.
-        return "recomputation" if torch.is_grad_enabled() or self._where.again else "backward"
+        return self._passes.now(again=self._where.again)
 
-    def _step(self, step: str, tensors: list[Tensor], phase: Phase, number: int) -> str:
+    def _own_number(self) -> int:
+        """Return the number of the node that autograd made for this operation; -1 for none."""
+        thread, drawn = get_ident(), _next_number()
+        before, self._drawn[thread] = self._drawn.get(thread, 0), drawn
+        return drawn - 1 if drawn > before else -1
+
+    def _step(self, step: str, tensors: list[Tensor], phase: Phase, node: tuple[int, int]) -> str:
         """Tell products with weights from those of activations, whose gradients they share."""
         if step != PRODUCTS:
             return step
         if phase == "backward":
-            return self._steps.get(number, "weights")
+            return self._steps.get(node, WEIGHTS)
         # What a product is added to comes first, and is no factor of it.
         factors = tensors[1:] if len(tensors) > 2 else tensors
-        found = "weights" if self._weights.among(factors) else "activations"
-        self._steps[number] = found
+        found = WEIGHTS if self._weights.among(factors) else ACTIVATIONS
+        if node[1] >= 0:
+            self._steps[node] = found
         return found
 
     def _backward(self, span: Span, name: str) -> None:
-        """Count the gradients of a call of attention when the first of its nodes is met."""
-        if not span.begun:
-            span.begun = True
+        """Count the gradients of a call of attention when a pass meets the first of its nodes."""
+        if self._passes.task not in span.passes:
+            span.passes.add(self._passes.task)
             for call in span.calls:
                 cost = call.backward()
                 self._tally.add(span.module, "backward", ATTENTION, span.function, cost)
@@ -175,17 +210,14 @@ def _is_composite(func: Function) -> bool:
     return isinstance(func, OpOverload) and func.has_kernel_for_dispatch_key(composite)
 
 
-def _is_backward(func: Function) -> bool:
-    return name_of(func).endswith("backward")
+def _is_priceable(name: str, args: tuple[Any, ...]) -> bool:
+    """Say whether formulas can read sizes: nested tensors of the old layout have none."""
+    return name in _NESTED or not any(tensor.is_nested for tensor in _tensors(args))
 
 
 def _recomputes(name: str) -> bool:
     """Say whether an operation is a fused backward pass, which computes the scores again."""
     return name.endswith("backward") and ("attention" in name or name.startswith("attncost::"))
-
-
-def _node_number() -> int:
-    return int(torch._C._current_autograd_node()._sequence_nr())
 
 
 def _next_number() -> int:

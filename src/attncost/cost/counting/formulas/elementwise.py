@@ -17,9 +17,8 @@ from attncost.cost.counting.formulas.free import FREE, is_view
 from attncost.cost.counting.formulas.movement import MOVEMENT
 from attncost.cost.counting.formulas.names import aten
 from attncost.cost.counting.formulas.traffic import Argument, elements, moving, traffic
-from attncost.cost.counting.registry import Formula, Price, price, price_of
+from attncost.cost.counting.registry import ELEMENTWISE, Formula, Price, price, price_of
 
-_STEP: Final = "elementwise"
 _LISTS: Final = "aten::_foreach_"
 # Pointwise without the tag: gradients, and what makes its own numbers.
 _UNTAGGED: Final = aten("""
@@ -52,21 +51,21 @@ def pointwise(*args: Argument, out: Argument, **kwargs: Argument) -> Cost:
     return Cost(elementwise=elements(out), bytes=traffic((args, kwargs), out))
 
 
-POINTWISE: Final = Price(_STEP, pointwise)
+POINTWISE: Final = Price(ELEMENTWISE, pointwise)
 _COPY: Final = Price(
     MOVEMENT, lambda *args, out, **kwargs: Cost(bytes=traffic((args, kwargs), out))
 )
 
-price(*_UNTAGGED, step=_STEP)(pointwise)
+price(*_UNTAGGED, step=ELEMENTWISE)(pointwise)
 
 
-@price(*_RANDOM, step=_STEP)
+@price(*_RANDOM, step=ELEMENTWISE)
 def drawn(*_: Argument, out: Argument, **__: Argument) -> Cost:
     """Return the cost of drawing each number once; a target in place is not read."""
     return Cost(elementwise=elements(out), bytes=traffic((), out))
 
 
-@moving("aten::native_dropout", "aten::_fused_dropout", step=_STEP)
+@moving("aten::native_dropout", "aten::_fused_dropout", step=ELEMENTWISE)
 def dropout(x: Argument, *_: Argument, out: Argument, **__: Argument) -> Cost:
     """Return the cost of drawing, scaling and multiplying with a mask."""
     return Cost(elementwise=3 * x.numel())

@@ -24,12 +24,11 @@ from attncost.cost.counting.apis.interface import AttentionCall
 from attncost.cost.counting.apis.ours import called
 from attncost.cost.counting.apis.sdpa import ScaledDotProductAttention
 from attncost.cost.counting.packed import Packed, packed_call
-from attncost.cost.counting.registry import price
+from attncost.cost.counting.registry import ATTENTION, price
 from attncost.kernels.calls import checked
 from attncost.kernels.folded import Folded
 from attncost.kernels.handles import whole
 
-_STEP: Final = "attention"
 _TENSORS: Final = ("query", "key", "value")
 # Numbers that PyTorch gives to masks of its efficient attention: the first query of a causal one
 # is the first key, or the last query the last key.
@@ -44,7 +43,7 @@ Reader: TypeAlias = Callable[[dict[str, Given]], AttentionCall]
 def _forward(operation: str, read: Reader) -> None:
     """Price an operation of the forward pass."""
 
-    @price(operation, step=_STEP)
+    @price(operation, step=ATTENTION)
     def formula(*args: Given, out: Given, **kwargs: Given) -> Cost:
         return read(_named(operation, args, kwargs)).forward()
 
@@ -52,7 +51,7 @@ def _forward(operation: str, read: Reader) -> None:
 def _backward(operation: str, read: Reader) -> None:
     """Price an operation that computes the gradients of a forward one."""
 
-    @price(operation, step=_STEP)
+    @price(operation, step=ATTENTION)
     def formula(*args: Given, out: Given, **kwargs: Given) -> Cost:
         given = _named(operation, args, kwargs)
         q, k, v, bias = given.get("grad_input_mask") or (True, True, True, False)
@@ -161,7 +160,7 @@ def _ours(given: dict[str, Given]) -> AttentionCall:
     return called(checked(given["q"], given["k"], given["v"], pattern, options), Folded())
 
 
-@price("higher_order::flex_attention_backward", step=_STEP)
+@price("higher_order::flex_attention_backward", step=ATTENTION)
 def _flex_backward(*args: Given, out: Given, **_: Given) -> Cost:
     q, k, v, _out, _lse, _grad, _grad_lse, score_mod, _joint, *rest = args
     call = replace(FlexAttention().read(q, k, v, score_mod, *rest)[0], learns=(True, True, True))

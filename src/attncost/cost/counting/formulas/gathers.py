@@ -5,7 +5,6 @@ whole table, a scatter in place leaves the rest alone. Adding at a place costs 1
 """
 
 from math import prod
-from typing import Final
 
 import torch
 from torch import Tensor
@@ -13,9 +12,7 @@ from torch import Tensor
 from attncost.core.cost import Cost
 from attncost.cost.counting.formulas.movement import MOVEMENT
 from attncost.cost.counting.formulas.traffic import Argument, elements, moving, stored, traffic
-from attncost.cost.counting.registry import price
-
-_STEP: Final = "elementwise"
+from attncost.cost.counting.registry import ELEMENTWISE, price
 
 
 @price("aten::index", "aten::_unsafe_index", "aten::gather", "aten::index_select", step=MOVEMENT)
@@ -71,39 +68,39 @@ def put_copy(
     return put(x, places, values, add) + Cost(bytes=traffic(x, rest["out"]))
 
 
-@price("aten::nll_loss_forward", "aten::nll_loss2d_forward", step=_STEP)
+@price("aten::nll_loss_forward", "aten::nll_loss2d_forward", step=ELEMENTWISE)
 def nll_loss(x: Tensor, target: Tensor, *_: Argument, out: Argument) -> Cost:
     """Return the cost of a loss that reads one number for each target."""
     count = target.numel()
     return Cost(elementwise=count, bytes=count * x.itemsize + traffic(target, out))
 
 
-@price("aten::nll_loss_backward", "aten::nll_loss2d_backward", step=_STEP)
+@price("aten::nll_loss_backward", "aten::nll_loss2d_backward", step=ELEMENTWISE)
 def nll_loss_backward(grad: Tensor, x: Tensor, target: Tensor, *_: Argument, out: Argument) -> Cost:
     """Return the cost of a gradient that is 0 but for one number for each target."""
     return Cost(elementwise=target.numel(), bytes=traffic((grad, target), out))
 
 
-@price("aten::_embedding_bag", "aten::_embedding_bag_forward_only", step=_STEP)
+@price("aten::_embedding_bag", "aten::_embedding_bag_forward_only", step=ELEMENTWISE)
 def embedding_bag(weight: Tensor, indices: Tensor, *_: Argument, out: Argument) -> Cost:
     """Return the cost of adding up rows of a table, of which only those are read."""
     read = indices.numel() * weight.shape[1]
     return Cost(elementwise=read, bytes=read * weight.itemsize + traffic(indices, out))
 
 
-@moving("aten::_embedding_bag_backward", "aten::_embedding_bag_dense_backward", step=_STEP)
+@moving("aten::_embedding_bag_backward", "aten::_embedding_bag_dense_backward", step=ELEMENTWISE)
 def embedding_bag_backward(grad: Tensor, indices: Tensor, *_: Argument, out: Tensor) -> Cost:
     """Return the cost of adding the gradient of a bag to every row in it."""
     return Cost(elementwise=indices.numel() * grad.shape[1])
 
 
-@moving("aten::embedding_dense_backward", step=_STEP)
+@moving("aten::embedding_dense_backward", step=ELEMENTWISE)
 def embedding_backward(grad: Tensor, *_: Argument, out: Tensor) -> Cost:
     """Return the cost of adding each gradient to a row of the table's."""
     return Cost(elementwise=grad.numel())
 
 
-@price("aten::index_add", "aten::index_reduce", step=_STEP)
+@price("aten::index_add", "aten::index_reduce", step=ELEMENTWISE)
 def index_add(
     x: Tensor, dim: int, index: Tensor, source: Tensor, *_: Argument, **rest: Argument
 ) -> Cost:
@@ -111,7 +108,7 @@ def index_add(
     return index_add_in_place(x, dim, index, source) + Cost(bytes=traffic(x, rest["out"]))
 
 
-@price("aten::index_add_", "aten::index_reduce_", step=_STEP)
+@price("aten::index_add_", "aten::index_reduce_", step=ELEMENTWISE)
 def index_add_in_place(
     x: Tensor, dim: int, index: Tensor, source: Tensor, *_: Argument, **__: Argument
 ) -> Cost:
@@ -119,7 +116,7 @@ def index_add_in_place(
     return _added(x, source.numel(), index, source)
 
 
-@price("aten::scatter_add", "aten::scatter_reduce", step=_STEP)
+@price("aten::scatter_add", "aten::scatter_reduce", step=ELEMENTWISE)
 def scatter_add(
     x: Tensor, dim: int, index: Tensor, source: Tensor, *_: Argument, **rest: Argument
 ) -> Cost:
@@ -127,7 +124,7 @@ def scatter_add(
     return scatter_add_in_place(x, dim, index, source) + Cost(bytes=traffic(x, rest["out"]))
 
 
-@price("aten::scatter_add_", "aten::scatter_reduce_", step=_STEP)
+@price("aten::scatter_add_", "aten::scatter_reduce_", step=ELEMENTWISE)
 def scatter_add_in_place(
     x: Tensor, dim: int, index: Tensor, source: Tensor, *_: Argument, **__: Argument
 ) -> Cost:

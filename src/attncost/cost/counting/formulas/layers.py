@@ -14,9 +14,9 @@ from torch import Tensor
 
 from attncost.core.cost import Cost
 from attncost.cost.counting.formulas.norms import NORM, SOFTMAX
-from attncost.cost.counting.formulas.traffic import Argument, elements, moving
+from attncost.cost.counting.formulas.traffic import Argument, elements, moving, traffic
 from attncost.cost.counting.masks import pairs_read
-from attncost.cost.counting.registry import PRODUCTS
+from attncost.cost.counting.registry import ATTENTION, PRODUCTS, WEIGHTS, price
 
 # A layer norm with weight and bias.
 _NORM: Final = NORM + 2
@@ -28,19 +28,21 @@ _CELLS: Final = {2: (4, 5), 3: (3, 4)}
 _PLAIN: Final = (1, 0)
 
 
-@moving("aten::_native_multi_head_attention", step=PRODUCTS)
+@price("aten::_native_multi_head_attention", step=PRODUCTS)
 def multihead(
-    query: Tensor, key: Tensor, _: Tensor, d: int, heads: int, *rest: Argument, out: Argument
+    query: Tensor, key: Tensor, value: Tensor, d: int, heads: int, *rest: Argument, out: Argument
 ) -> Cost:
     """Return the cost of multi-head attention, from projections to projection."""
     sizes = _Sizes.of(query, key, heads)
     projected = 2 * (sizes.tokens + sizes.kv_tokens) * d
     products = Cost.product(projected, d, 1) + Cost(elementwise=projected)
     mask, _, _, kind = _padded(rest[4:], 4)
-    return products + _attention(sizes, d // heads, mask, kind)
+    moved = Cost(bytes=traffic((query, key, value, rest), out))
+    attention = _attention(sizes, d // heads, mask, kind)
+    return (products + moved).named(WEIGHTS) + attention.named(ATTENTION)
 
 
-@moving("aten::_transformer_encoder_layer_fwd", step=PRODUCTS)
+@price("aten::_transformer_encoder_layer_fwd", step=PRODUCTS)
 def encoder_layer(x: Tensor, d: int, heads: int, *rest: Argument, out: Argument) -> Cost:
     """Return the cost of an encoder layer: attention, feed-forward network, norms, residuals."""
     sizes = _Sizes.of(x, x, heads)
@@ -51,7 +53,8 @@ def encoder_layer(x: Tensor, d: int, heads: int, *rest: Argument, out: Argument)
     rest_of_it = sizes.tokens * (biased + activated + 2 * d + 2 * _NORM * d)
     mask, kind = _padded(rest[15:], 2)
     attention = _attention(sizes, d // heads, mask, kind)
-    return products + Cost(elementwise=rest_of_it) + attention
+    others = Cost(elementwise=rest_of_it, bytes=traffic((x, rest), out))
+    return (products + others).named(WEIGHTS) + attention.named(ATTENTION)
 
 
 @moving("aten::mkldnn_rnn_layer", step=PRODUCTS)

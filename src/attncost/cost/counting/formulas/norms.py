@@ -20,8 +20,8 @@ from torch import Tensor
 
 from attncost.core.cost import Cost
 from attncost.cost.counting.formulas.traffic import Argument, moving
+from attncost.cost.counting.registry import ELEMENTWISE
 
-_STEP: Final = "elementwise"
 SOFTMAX: Final = 5
 NORM: Final = 5
 _SOFTMAX_GRADIENT: Final = 4
@@ -30,87 +30,89 @@ _RMS, _RMS_GRADIENT = 3, 7
 _KEPT, _KEPT_GRADIENT = 2, 2
 
 
-@moving("aten::_softmax", "aten::_log_softmax", "aten::_safe_softmax", step=_STEP)
-@moving("aten::_masked_softmax", step=_STEP)
+@moving("aten::_softmax", "aten::_log_softmax", "aten::_safe_softmax", step=ELEMENTWISE)
+@moving("aten::_masked_softmax", step=ELEMENTWISE)
 def softmax(x: Tensor, *_: Argument, out: Tensor) -> Cost:
     """Return the cost of softmax or its logarithm."""
     return Cost(elementwise=SOFTMAX * x.numel())
 
 
-@moving("aten::_softmax_backward_data", "aten::_log_softmax_backward_data", step=_STEP)
-@moving("aten::_masked_softmax_backward", step=_STEP)
+@moving("aten::_softmax_backward_data", "aten::_log_softmax_backward_data", step=ELEMENTWISE)
+@moving("aten::_masked_softmax_backward", step=ELEMENTWISE)
 def softmax_backward(grad: Tensor, *_: Argument, out: Tensor) -> Cost:
     """Return the cost of the gradient of softmax or its logarithm."""
     return Cost(elementwise=_SOFTMAX_GRADIENT * grad.numel())
 
 
-@moving("aten::native_layer_norm", step=_STEP)
+@moving("aten::native_layer_norm", step=ELEMENTWISE)
 def layer_norm(x: Tensor, shape: list[int], *affine: Argument, out: Argument) -> Cost:
     """Return the cost of a layer norm."""
     return _normalized(x, NORM, affine[:2])
 
 
-@moving("aten::_fused_rms_norm", step=_STEP)
+@moving("aten::_fused_rms_norm", step=ELEMENTWISE)
 def rms_norm(x: Tensor, shape: list[int], *affine: Argument, out: Argument) -> Cost:
     """Return the cost of an RMS norm."""
     return _normalized(x, _RMS, affine[:1])
 
 
-@moving("aten::native_group_norm", step=_STEP)
+@moving("aten::native_group_norm", step=ELEMENTWISE)
 def group_norm(x: Tensor, *affine: Argument, out: Argument) -> Cost:
     """Return the cost of a group norm."""
     return _normalized(x, NORM, affine[:2])
 
 
-@moving("aten::native_batch_norm", "aten::cudnn_batch_norm", step=_STEP)
-@moving("aten::miopen_batch_norm", "aten::_native_batch_norm_legit", step=_STEP)
-@moving("aten::_native_batch_norm_legit_functional", step=_STEP)
+@moving("aten::native_batch_norm", "aten::cudnn_batch_norm", step=ELEMENTWISE)
+@moving("aten::miopen_batch_norm", "aten::_native_batch_norm_legit", step=ELEMENTWISE)
+@moving("aten::_native_batch_norm_legit_functional", step=ELEMENTWISE)
 def batch_norm(x: Tensor, *rest: Argument, out: Argument) -> Cost:
     """Return the cost of a batch norm, which computes its moments in training only."""
     training = next(flag for flag in rest if isinstance(flag, bool))
     return _normalized(x, NORM if training else _KEPT, rest[:2])
 
 
-@moving("aten::_batch_norm_with_update", step=_STEP)
-@moving("aten::_batch_norm_with_update_functional", step=_STEP)
+@moving("aten::_batch_norm_with_update", step=ELEMENTWISE)
+@moving("aten::_batch_norm_with_update_functional", step=ELEMENTWISE)
 def batch_norm_in_training(x: Tensor, *rest: Argument, out: Argument) -> Cost:
     """Return the cost of a batch norm that computes its moments."""
     return _normalized(x, NORM, rest[:2])
 
 
-@moving("aten::_batch_norm_no_update", "aten::_native_batch_norm_legit_no_training", step=_STEP)
+@moving(
+    "aten::_batch_norm_no_update", "aten::_native_batch_norm_legit_no_training", step=ELEMENTWISE
+)
 def batch_norm_of_kept(x: Tensor, *rest: Argument, out: Argument) -> Cost:
     """Return the cost of a batch norm whose moments are kept."""
     return _normalized(x, _KEPT, rest[:2])
 
 
-@moving("aten::native_layer_norm_backward", "aten::native_group_norm_backward", step=_STEP)
+@moving("aten::native_layer_norm_backward", "aten::native_group_norm_backward", step=ELEMENTWISE)
 def norm_backward(grad: Tensor, *rest: Argument, out: Argument) -> Cost:
     """Return the cost of the gradients of a layer or group norm that are asked for."""
     return _gradients(grad, _NORM_GRADIENT, rest[-1])
 
 
-@moving("aten::_fused_rms_norm_backward", step=_STEP)
+@moving("aten::_fused_rms_norm_backward", step=ELEMENTWISE)
 def rms_norm_backward(grad: Tensor, *rest: Argument, out: Argument) -> Cost:
     """Return the cost of the gradients of an RMS norm that are asked for."""
     return _gradients(grad, _RMS_GRADIENT, rest[-1])
 
 
-@moving("aten::native_batch_norm_backward", step=_STEP)
+@moving("aten::native_batch_norm_backward", step=ELEMENTWISE)
 def batch_norm_backward(grad: Tensor, *rest: Argument, out: Argument) -> Cost:
     """Return the cost of the gradients of a batch norm that are asked for."""
     *_, training, _, mask = rest
     return _gradients(grad, _NORM_GRADIENT if training else _KEPT_GRADIENT, mask)
 
 
-@moving("aten::batch_norm_backward", step=_STEP)
+@moving("aten::batch_norm_backward", step=ELEMENTWISE)
 def any_batch_norm_backward(grad: Tensor, *rest: Argument, out: Argument) -> Cost:
     """Return the cost of the gradients of a batch norm that are asked for."""
     *_, training, _, mask, _ = rest
     return _gradients(grad, _NORM_GRADIENT if training else _KEPT_GRADIENT, mask)
 
 
-@moving("aten::cudnn_batch_norm_backward", "aten::miopen_batch_norm_backward", step=_STEP)
+@moving("aten::cudnn_batch_norm_backward", "aten::miopen_batch_norm_backward", step=ELEMENTWISE)
 def fused_batch_norm_backward(x: Tensor, *rest: Argument, out: Argument) -> Cost:
     """Return the cost of all gradients of a batch norm in training."""
     return _gradients(x, _NORM_GRADIENT, [True, True, True])

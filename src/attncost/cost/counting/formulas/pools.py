@@ -14,8 +14,8 @@ from attncost.core.cost import Cost
 from attncost.cost.counting.formulas.names import aten
 from attncost.cost.counting.formulas.sums import for_each
 from attncost.cost.counting.formulas.traffic import Argument, moving
+from attncost.cost.counting.registry import ELEMENTWISE
 
-_STEP: Final = "elementwise"
 # Each number of the argument, most often a gradient, is compared or added once.
 _ONCE: Final = aten("""
     _adaptive_avg_pool2d _adaptive_avg_pool3d adaptive_max_pool2d adaptive_max_pool3d
@@ -37,7 +37,7 @@ _TAPS: Final = {
 }
 
 
-moving(*_ONCE, step=_STEP)(for_each(1))
+moving(*_ONCE, step=ELEMENTWISE)(for_each(1))
 
 
 def _interpolated(taps: int) -> Callable[..., Cost]:
@@ -48,34 +48,34 @@ def _interpolated(taps: int) -> Callable[..., Cost]:
 
 
 for _taps, _name in _TAPS.items():
-    moving(f"aten::{_name}", step=_STEP)(_interpolated(_taps))
-    moving(f"aten::{_name}_backward", step=_STEP)(for_each(2 * _taps))
+    moving(f"aten::{_name}", step=ELEMENTWISE)(_interpolated(_taps))
+    moving(f"aten::{_name}_backward", step=ELEMENTWISE)(for_each(2 * _taps))
 
 
-@moving("aten::avg_pool1d", "aten::avg_pool2d", "aten::avg_pool3d", step=_STEP)
-@moving("aten::max_pool2d_with_indices", "aten::max_pool3d_with_indices", step=_STEP)
-@moving("aten::mkldnn_max_pool2d", "aten::mkldnn_max_pool3d", step=_STEP)
-@moving("aten::fractional_max_pool2d", "aten::fractional_max_pool3d", step=_STEP)
+@moving("aten::avg_pool1d", "aten::avg_pool2d", "aten::avg_pool3d", step=ELEMENTWISE)
+@moving("aten::max_pool2d_with_indices", "aten::max_pool3d_with_indices", step=ELEMENTWISE)
+@moving("aten::mkldnn_max_pool2d", "aten::mkldnn_max_pool3d", step=ELEMENTWISE)
+@moving("aten::fractional_max_pool2d", "aten::fractional_max_pool3d", step=ELEMENTWISE)
 def pool(x: Tensor, window: list[int], *_: Argument, out: Argument, **__: Argument) -> Cost:
     """Return the cost of looking at a window for each number of the result."""
     pooled = out if isinstance(out, Tensor) else out[0]
     return Cost(elementwise=pooled.numel() * prod(window))
 
 
-@moving("aten::avg_pool2d_backward", "aten::avg_pool3d_backward", step=_STEP)
+@moving("aten::avg_pool2d_backward", "aten::avg_pool3d_backward", step=ELEMENTWISE)
 def pool_backward(grad: Tensor, x: Tensor, window: list[int], *_: Argument, out: Tensor) -> Cost:
     """Return the cost of giving each gradient to its window."""
     return Cost(elementwise=grad.numel() * prod(window))
 
 
-@moving("aten::grid_sampler_2d", "aten::grid_sampler_3d", step=_STEP)
+@moving("aten::grid_sampler_2d", "aten::grid_sampler_3d", step=ELEMENTWISE)
 def grid_sampler(x: Tensor, grid: Tensor, mode: int, *_: Argument, out: Tensor) -> Cost:
     """Return the cost of interpolating at given places: linear, nearest or cubic."""
     taps = {0: 2 ** (x.dim() - 2), 1: 1, 2: 16}[mode]
     return Cost(elementwise=2 * taps * out.numel())
 
 
-@moving("aten::grid_sampler_2d_backward", "aten::grid_sampler_3d_backward", step=_STEP)
+@moving("aten::grid_sampler_2d_backward", "aten::grid_sampler_3d_backward", step=ELEMENTWISE)
 def grid_sampler_backward(
     grad: Tensor, x: Tensor, grid: Tensor, mode: int, *_: Argument, out: Argument
 ) -> Cost:

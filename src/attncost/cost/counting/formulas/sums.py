@@ -15,8 +15,8 @@ from torch import Tensor
 from attncost.core.cost import Cost
 from attncost.cost.counting.formulas.names import aten
 from attncost.cost.counting.formulas.traffic import Argument, moving
+from attncost.cost.counting.registry import ELEMENTWISE
 
-_STEP: Final = "elementwise"
 # Operations for each number of the first argument.
 _EACH: Final = {
     1: aten("""
@@ -48,34 +48,34 @@ def for_each(count: int) -> Callable[..., Cost]:
 
 
 for _count, _names in _EACH.items():
-    moving(*_names, step=_STEP)(for_each(_count))
+    moving(*_names, step=ELEMENTWISE)(for_each(_count))
 
 
-@moving("aten::sort", "aten::unique_dim", step=_STEP)
+@moving("aten::sort", "aten::unique_dim", step=ELEMENTWISE)
 def sort(x: Tensor, dim: int = -1, *_: Argument, out: Argument, **__: Argument) -> Cost:
     """Return the cost of sorting along one axis."""
     return Cost(elementwise=x.numel() * _digits(x.shape[dim] if x.dim() else 1))
 
 
-@moving("aten::_unique", "aten::_unique2", "aten::unique_consecutive", step=_STEP)
+@moving("aten::_unique", "aten::_unique2", "aten::unique_consecutive", step=ELEMENTWISE)
 def unique(x: Tensor, *_: Argument, out: Argument, **__: Argument) -> Cost:
     """Return the cost of sorting all numbers, which brings equal ones together."""
     return Cost(elementwise=x.numel() * _digits(x.numel()))
 
 
-@moving("aten::_cdist_forward", "aten::_pdist_forward", step=_STEP)
+@moving("aten::_cdist_forward", "aten::_pdist_forward", step=ELEMENTWISE)
 def distances(x: Tensor, *_: Argument, out: Tensor) -> Cost:
     """Return the cost of all distances one by one: subtraction, power and sum."""
     return Cost(elementwise=3 * out.numel() * x.shape[-1])
 
 
-@moving("aten::_cdist_backward", "aten::_pdist_backward", step=_STEP)
+@moving("aten::_cdist_backward", "aten::_pdist_backward", step=ELEMENTWISE)
 def distances_backward(grad: Tensor, x: Tensor, *_: Argument, out: Tensor) -> Cost:
     """Return the cost of the gradient of one of the two: subtraction, product and sum."""
     return Cost(elementwise=3 * grad.numel() * x.shape[-1])
 
 
-@moving("aten::_fft_c2c", "aten::_fft_r2c", "aten::_fft_c2r", step=_STEP)
+@moving("aten::_fft_c2c", "aten::_fft_r2c", "aten::_fft_c2r", step=ELEMENTWISE)
 def fourier(x: Tensor, axes: list[int], *_: Argument, out: Tensor, **__: Argument) -> Cost:
     """Return the cost of a fast Fourier transform, half of it if one side is real."""
     digits = sum(_digits(max(x.shape[axis], out.shape[axis])) for axis in axes)
