@@ -6,12 +6,14 @@ import sympy
 import torch
 from torch import nn
 from torch.nn.functional import scaled_dot_product_attention
+from torch.utils.checkpoint import checkpoint
 
 from attncost import Block, Causal, Full, ShapeError, Window
 from attncost.core.counts import symbol
 from attncost.cost.configuration import preset
 from attncost.cost.counting.count import count
-from attncost.cost.over_length import OverLength, Quadratic, SequenceCost, over_length
+from attncost.cost.interface import SequenceCost
+from attncost.cost.over_length import OverLength, Quadratic, over_length
 from attncost.nn import Attention
 
 LENGTHS = (1, 2, 3, 40, 200)
@@ -54,6 +56,38 @@ def test_causal_attention_is_exact_at_every_length_between(training):
         assert found.core(n).useful == core * 4 * 16 * pairs
         assert found.core(n).dense == core * 4 * 16 * n * n
         assert found.linear(n).useful == found.linear(n).dense == 2 * n * weights
+
+
+def test_where_the_backward_pass_was_counted_the_forward_pass_is_known_alone():
+    layer = Causally()
+    layer.qkv.requires_grad_(False)
+    both, forward = (
+        over_length(counting(layer, training=training), lengths=LENGTHS)
+        for training in (True, False)
+    )
+    assert both.forward == forward
+    assert forward.forward is None
+    # Of what is trained, the output alone learns, and its input needs no gradient.
+    assert both.linear(7).useful - forward.linear(7).useful == 2 * 7 * 256
+    assert both.core(7) == forward.core(7)
+
+
+def test_what_is_computed_again_is_executed_alone():
+    layer = Causally()
+
+    def count_at(n):
+        x = torch.empty(1, n, 16, device="meta", requires_grad=True)
+        return count(lambda x: checkpoint(layer, x, use_reentrant=False), x, training=True)
+
+    found, plain = (
+        over_length(count_at, lengths=LENGTHS),
+        over_length(counting(layer), lengths=LENGTHS),
+    )
+    for name in ("core", "linear"):
+        again, once = getattr(found, name)(9), getattr(plain, name)(9)
+        assert again.useful == 3 * once.useful
+        assert again.dense == 3 * once.dense
+        assert again.executed > 3 * once.executed
 
 
 @pytest.mark.parametrize("pattern", [Full(), Causal()])
@@ -124,15 +158,18 @@ def test_a_mask_that_cannot_be_read_is_noted_as_at_most():
     assert [note for note in found.notes if note.startswith("at most: ")]
 
 
-def test_attention_that_is_written_by_hand_is_noted_as_its_mask_is_not_seen():
+@pytest.mark.parametrize("masked", [False, True])
+def test_attention_that_is_written_by_hand_is_noted_where_its_mask_is_not_seen(masked):
     class ByHand(nn.Module):
         def forward(self, x):
-            scores = (x @ x.mT).masked_fill(torch.ones_like(x @ x.mT).triu(1) > 0, -torch.inf)
+            scores = x @ x.mT
+            if masked:
+                scores = scores.masked_fill(torch.ones_like(scores).triu(1) > 0, -torch.inf)
             return scores.softmax(-1) @ x
 
     found = over_length(counting(ByHand()), lengths=LENGTHS)
-    assert found.core(10).useful == 3 * 2 * 16 * 100
-    assert "its mask is not seen" in found.notes[0]
+    assert found.core(10).useful == 2 * 2 * 16 * 100
+    assert [note.partition(": ")[0] for note in found.notes] == ["at most"] * masked
 
 
 def test_a_configuration_is_a_cost_over_length_too():

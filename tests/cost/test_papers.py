@@ -8,7 +8,7 @@ from attncost import BlockSizes, Causal, Configuration, Dims, Full, Pattern
 from attncost.core.counts import symbol
 from attncost.cost.configuration import preset
 from attncost.cost.conventions import convention
-from attncost.cost.utilisation import Speed, claimed, utilisation
+from attncost.cost.utilisation import claimed, utilisation
 from attncost.kernels.interface import priced
 
 D, N = symbol("d"), symbol("n")
@@ -64,25 +64,24 @@ def test_percentages_of_narayanan(row):
     sizes = PUBLISHED["narayanan_2021_table1"]
     letters = {"l": row["layers"], "h": row["hidden"], "s": sizes["length"], "V": 51200}
     theirs = float(published(sizes["training_flops_of_a_sequence"], **letters))
-    speed = Speed(
+    shares = utilisation(
+        megatron("narayanan_2021_table1", row),
+        sizes["length"],
         tokens_per_second=row["teraflops_per_gpu"] * 1e12 * row["gpus"] / theirs * sizes["length"],
-        peak=sizes["peak"],
-        devices=row["gpus"],
+        peak=sizes["peak"] * row["gpus"],
     )
-    model = megatron("narayanan_2021_table1", row)
-    shares = utilisation(model, sizes["length"], speed)
     assert round(100 * shares["narayanan"]) == row["percent_of_peak"]
 
 
 @of_rows("korthikanti_2022", "name")
 def test_utilisation_of_korthikanti(row):
     sizes = PUBLISHED["korthikanti_2022"]
-    speed = Speed(
+    shares = utilisation(
+        megatron("korthikanti_2022", row),
+        sizes["length"],
         tokens_per_second=row["batch"] * sizes["length"] / row["iteration_seconds"],
-        peak=sizes["peak"],
-        devices=row["gpus"],
+        peak=sizes["peak"] * row["gpus"],
     )
-    shares = utilisation(megatron("korthikanti_2022", row), sizes["length"], speed)
     ours = [100 * shares[name] for name in ("korthikanti", "korthikanti-hardware")]
     printed = [row["mfu_percent"], row["hfu_percent"]]
     if row["name"] == "22B":
@@ -110,13 +109,15 @@ def test_utilisation_of_palm_with_and_without_attention():
     assert round(model.parameters / 1e9, 2) == sizes["parameters"] / 1e9
     attention = 3 * convention("palm").attention(model, sizes["length"])
     assert attention == sizes["attention_flops_per_token"] * sizes["length"]
-    speed = Speed(
-        tokens_per_second=sizes["tokens_per_second"], peak=sizes["peak"], devices=sizes["chips"]
+    shares = utilisation(
+        model,
+        sizes["length"],
+        tokens_per_second=sizes["tokens_per_second"],
+        peak=sizes["peak"] * sizes["chips"],
     )
-    shares = utilisation(model, sizes["length"], speed)
     assert round(100 * shares["palm"], 1) == sizes["mfu_with_attention"]
     assert round(100 * shares["6N"], 1) == sizes["mfu_without"]
-    candidates = claimed(sizes["mfu_with_attention"] / 100, shares)
+    candidates = claimed(f"{sizes['mfu_with_attention']}%", shares)
     assert "palm" in {one.convention for one in candidates if one.agrees}
     assert "6N" not in {one.convention for one in candidates if one.agrees}
 

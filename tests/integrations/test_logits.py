@@ -7,6 +7,7 @@ from torch.nn.attention.bias import causal_lower_right
 from torch.nn.functional import scaled_dot_product_attention, softmax
 
 from attncost import Block, Causal, Full, Window, attention
+from attncost.cost.counting.masks import pairs_read
 from attncost.integrations import logits
 from attncost.integrations.logits import LogitWatch
 from attncost.nn import MultiheadAttention
@@ -68,15 +69,29 @@ def test_causal_calls_leave_out_later_keys(qkv, n, m):
 
 
 @pytest.mark.parametrize("shape", [(N, M), (1, M), (B, 1, 1, M), (B, H, N, M)])
-@pytest.mark.parametrize("kind", ["bool", "float", "lowest"])
-def test_masks_leave_out_what_they_hide_and_add_nothing(qkv, generator, shape, kind):
+@pytest.mark.parametrize("low", [None, -torch.inf, -1e4, -1e9, torch.finfo(torch.float32).min])
+def test_masks_leave_out_what_they_hide_and_add_nothing(qkv, generator, shape, low):
     q, k, v = qkv()
     read = torch.rand(shape, generator=generator) > 0.7
     mask = read
-    if kind != "bool":
-        low = -torch.inf if kind == "float" else torch.finfo(torch.float32).min
+    if low is not None:
         mask = torch.randn(shape, generator=generator).masked_fill(~read, low)
     agrees(watched(lambda: scaled_dot_product_attention(q, k, v, mask)), dense(q, k, read))
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])
+def test_the_logit_of_a_hidden_key_is_none_however_low_its_mask_and_large_itself(dtype):
+    q = torch.ones(1, 1, 2, 4, dtype=dtype)
+    k = torch.stack([torch.full((4,), 8.0), torch.full((4,), 3.0)])[None, None].to(dtype)
+    for low in (-1e4, -65504.0, torch.finfo(dtype).min):
+        mask = torch.tensor([[low, 0.0]], dtype=dtype)
+        calls = (
+            lambda mask=mask: scaled_dot_product_attention(q, k, k, mask),
+            lambda mask=mask: attention(q, k, k, bias=mask.expand(1, 1, 2, 2)),
+        )
+        for call in calls:
+            agrees(watched(call), 3 * 4 / 2)
+            assert pairs_read((1, 1, 2, 2), mask).pairs == 2
 
 
 def test_few_scores_are_in_memory_at_once(qkv, monkeypatch):

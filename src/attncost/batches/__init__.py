@@ -1,1 +1,1 @@
-"""Batches of sequences of unequal length: what padding wastes."""
+"""Batches of sequences of unequal length: what lies in their rows, and what padding wastes."""

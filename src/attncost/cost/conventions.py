@@ -14,7 +14,7 @@ from typing import Final, TypeAlias, final
 from attncost.core.counts import Count
 from attncost.core.errors import UnknownName
 from attncost.cost.configuration import Configuration
-from attncost.cost.counting.counted import Counted, total
+from attncost.cost.counting.counted import Counted
 
 Formula: TypeAlias = Callable[[Configuration, Count], Count]
 
@@ -165,9 +165,7 @@ def _attention_three_times(model: Configuration, n: Count) -> Count:
 
 
 def _seen_half(counted: Counted) -> int:
-    rows = (row for row in counted.rows if row.step in ("attention", "activations"))
-    attention = total(row for row in rows if row.phase != "recomputation").dense
-    return int(counted.dense - attention // 2)
+    return int(counted.dense - counted.core.dense // 2)
 
 
 _CONVENTIONS: Final = {
@@ -176,7 +174,7 @@ _CONVENTIONS: Final = {
         Convention(
             name="exact",
             source="this package",
-            counts="the pairs that attention reads, every product around it, logits",
+            counts="the pairs that attention reads",
             linear=_everything_else,
             attention=_useful,
             seen=lambda counted: counted.useful,
@@ -184,7 +182,7 @@ _CONVENTIONS: Final = {
         Convention(
             name="half",
             source="Dao 2023, arXiv:2307.08691; MaxText",
-            counts="attention without a mask, halved, every product around it, logits",
+            counts="attention without a mask, halved",
             linear=_everything_else,
             attention=_half,
             seen=_seen_half,
@@ -192,7 +190,7 @@ _CONVENTIONS: Final = {
         Convention(
             name="dense",
             source="PyTorch's FlopCounterMode and most counters",
-            counts="attention without a mask, every product around it, logits",
+            counts="attention without a mask",
             linear=_everything_else,
             attention=_dense,
             seen=lambda counted: counted.dense,
@@ -200,7 +198,7 @@ _CONVENTIONS: Final = {
         Convention(
             name="macs",
             source="fvcore, ptflops, thop",
-            counts="multiply-adds, each once: half of dense",
+            counts="multiply-adds, half of dense",
             linear=lambda model, n: _everything_else(model, n) // 2,
             attention=_half,
             seen=lambda counted: counted.dense // 2,
@@ -208,49 +206,49 @@ _CONVENTIONS: Final = {
         Convention(
             name="6N",
             source="Brown et al. 2020, arXiv:2005.14165",
-            counts="6 for each parameter and token of training, no attention",
+            counts="parameters, no attention",
             linear=_parameters,
             attention=_nothing,
         ),
         Convention(
             name="kaplan",
             source="Kaplan et al. 2020, arXiv:2001.08361",
-            counts="matrices of blocks, attention without a mask but halved, no logits",
+            counts="blocks, attention halved",
             linear=_blocks,
             attention=_half,
         ),
         Convention(
             name="palm",
             source="Chowdhery et al. 2022, arXiv:2204.02311, Appendix B",
-            counts="6 for each parameter and token of training, attention without a mask",
+            counts="parameters and dense attention",
             linear=_parameters,
             attention=_dense,
         ),
         Convention(
             name="nanochat",
             source="nanochat 2025, `estimate_flops`; torchtitan",
-            counts="as palm, but for the parameters of the embedding",
+            counts="palm without the embedding",
             linear=_but_embedding,
             attention=_dense,
         ),
         Convention(
             name="chinchilla",
             source="Hoffmann et al. 2022, arXiv:2203.15556, Appendix F",
-            counts="as dense, 3 for each score of the softmax, and the embedding as a product",
+            counts="dense, softmax, embedding",
             linear=_with_embedding,
             attention=_with_softmax,
         ),
         Convention(
             name="chinchilla-blocks",
             source="Hoffmann et al. 2022, arXiv:2203.15556, Table A4",
-            counts="as chinchilla without embedding and logits",
+            counts="blocks alone, with softmax",
             linear=_blocks,
             attention=_with_softmax,
         ),
         Convention(
             name="narayanan",
             source="Narayanan et al. 2021, arXiv:2104.04473",
-            counts="as dense, and blocks forward once more, as all activations are recomputed",
+            counts="dense, all blocks recomputed",
             linear=_everything_else,
             attention=_dense,
             again=_blocks_and_attention,
@@ -258,14 +256,14 @@ _CONVENTIONS: Final = {
         Convention(
             name="korthikanti",
             source="Korthikanti et al. 2022, arXiv:2205.05198, model FLOPs",
-            counts="as dense",
+            counts="dense",
             linear=_everything_else,
             attention=_dense,
         ),
         Convention(
             name="korthikanti-hardware",
             source="Korthikanti et al. 2022, arXiv:2205.05198, hardware FLOPs",
-            counts="as dense, and in training attention counted twice, as it is recomputed",
+            counts="dense, 3 more forward passes of attention",
             linear=_everything_else,
             attention=_dense,
             again=_attention_three_times,

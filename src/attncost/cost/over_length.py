@@ -8,42 +8,23 @@ that bends at some length do not, and are refused. Between the shortest and the 
 was counted the formula is exact; beyond them nothing is known, and it says so.
 """
 
-from collections.abc import Callable, Collection, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Final, Protocol, final, runtime_checkable
+from typing import Final, TypeAlias, final
 
 import numpy as np
 
 from attncost.core.cost import Cost
 from attncost.core.counts import Count, triangle
 from attncost.core.errors import ShapeError
-from attncost.cost.counting.counted import Counted, total
+from attncost.cost.counting.counted import CORE, Counted, Row, total
 
 # Short ones on both sides of every small width, and a long one that no usual window covers.
 _LENGTHS: Final = (1, 2, 3, 64, 16384)
-_FUSED: Final = "attention"
-_BY_HAND: Final = "activations"
-_UNSEEN: Final = (
-    "at most: products of two activations grow with the square of the length, as in attention that "
-    "is written by hand; its mask is not seen"
-)
 _FIELDS: Final = ("useful", "executed", "dense")
 
-
-@runtime_checkable
-class SequenceCost(Protocol):
-    """What is known of a model's cost: attention and all the rest, for one sequence."""
-
-    @property
-    def name(self) -> str:
-        """What people call the model."""
-
-    def core(self, length: Count) -> Cost:
-        """Return what attention costs between the projections."""
-
-    def linear(self, length: Count) -> Cost:
-        """Return what all the rest costs."""
+_Rows: TypeAlias = Mapping[int, Sequence[Row]]
 
 
 @final
@@ -86,6 +67,7 @@ class OverLength:
         notes: Why totals are only "at least" or "at most"; empty if they are exact.
         core_flops: Formulas of attention's useful, executed and dense FLOPs.
         linear_flops: The same of all the rest.
+        forward: The forward pass alone, if the backward pass was counted, too; else None.
     """
 
     name: str
@@ -94,6 +76,7 @@ class OverLength:
     notes: tuple[str, ...]
     core_flops: tuple[Quadratic, ...]
     linear_flops: tuple[Quadratic, ...]
+    forward: "OverLength | None" = None
 
     def core(self, length: Count) -> Cost:
         """Return what attention costs between the projections.
@@ -144,34 +127,38 @@ def over_length(
             "make the formula, and the others check it."
         )
     found = {n: count_at(n) for n in chosen}
-    name = found[chosen[0]].name
-    hand = _fitted(found, (_BY_HAND,))
-    notes = [note for one in found.values() for note in _notes(one)]
-    notes += [_UNSEEN] if any(formula.bend for formula in hand) else []
-    steps = {row.step for one in found.values() for row in one.rows}
+    rows = {n: one.rows for n, one in found.items()}
+    known = _known(found[chosen[0]].name, rows, _notes(found))
+    if all(row.phase == "forward" for many in rows.values() for row in many):
+        return known
+    forward = {n: [row for row in many if row.phase == "forward"] for n, many in rows.items()}
+    return replace(known, forward=_known(known.name, forward, known.notes))
+
+
+def _known(name: str, rows: _Rows, notes: tuple[str, ...]) -> OverLength:
+    steps = {row.step for many in rows.values() for row in many}
     return OverLength(
         name=name,
-        shortest=chosen[0],
-        longest=chosen[-1],
-        notes=tuple(dict.fromkeys(notes)),
-        core_flops=_fitted(found, (_FUSED, _BY_HAND)),
-        linear_flops=_fitted(found, steps - {_FUSED, _BY_HAND}),
+        shortest=min(rows),
+        longest=max(rows),
+        notes=notes,
+        core_flops=_fitted(name, rows, CORE),
+        linear_flops=_fitted(name, rows, steps.difference(CORE)),
     )
 
 
-def _notes(counted: Counted) -> tuple[str, ...]:
-    missing = dict.fromkeys(one.operation for one in counted.unpriced)
-    least = (f"at least: {name} has no price" for name in missing)
-    return (*least, *(f"at most: {reason}" for reason in counted.at_most))
+def _notes(found: Mapping[int, Counted]) -> tuple[str, ...]:
+    least = (
+        f"at least: {x.operation} has no price" for one in found.values() for x in one.unpriced
+    )
+    most = (f"at most: {reason}" for one in found.values() for reason in one.at_most)
+    return tuple(dict.fromkeys((*least, *most)))
 
 
-def _fitted(found: dict[int, Counted], steps: Collection[str]) -> tuple[Quadratic, ...]:
+def _fitted(name: str, rows: _Rows, steps: Collection[str]) -> tuple[Quadratic, ...]:
     """Return the formulas of useful, executed and dense FLOPs that all counts of steps lie on."""
-    costs = {
-        n: total(row for row in one.rows if row.step in steps and row.phase != "recomputation")
-        for n, one in found.items()
-    }
-    what = f"of {' and '.join(sorted(steps)) or 'nothing'} in {next(iter(found.values())).name}"
+    costs = {n: total(row for row in many if row.step in steps) for n, many in rows.items()}
+    what = f"of {' and '.join(sorted(steps)) or 'nothing'} in {name}"
     return tuple(
         _through([(n, int(getattr(cost, field))) for n, cost in costs.items()], f"{field} {what}")
         for field in _FIELDS

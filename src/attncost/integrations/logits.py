@@ -19,6 +19,7 @@ from torch import Tensor
 from torch.nn import functional
 from torch.overrides import TorchFunctionMode
 
+from attncost.cost.counting.masks import hides
 from attncost.kernels.attention import attention
 from attncost.patterns.full import Full
 
@@ -145,9 +146,7 @@ def _later(block: slice, key: Tensor) -> Tensor:
 def _blocked(mask: Tensor, block: slice, *, blocks: bool) -> Tensor:
     """Return what a mask hides of a block of queries; `blocks` if True hides in it."""
     some = mask if mask.ndim < 2 or mask.shape[-2] == 1 else mask[..., block, :]
-    if some.dtype != torch.bool:
-        return some <= torch.finfo(some.dtype).min
-    return some if blocks else ~some
+    return hides(some, blocks=blocks)
 
 
 def _multihead(*args: Any, **kwargs: Any) -> Tensor | str:  # noqa: ANN401 -- what is watched

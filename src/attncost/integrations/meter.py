@@ -13,39 +13,43 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from math import inf
 from pathlib import Path
 from textwrap import fill
 from typing import Final, final
 
-import numpy as np
 import torch
 from torch import Tensor
 
+from attncost.batches.rows import Lengths, Rows, rows_of
 from attncost.core.errors import ShapeError, StorageError, UnsupportedOption
 from attncost.core.units import show
-from attncost.cost.over_length import OverLength, SequenceCost
+from attncost.cost.interface import SequenceCost
+from attncost.cost.over_length import OverLength
 from attncost.integrations.logits import LogitWatch
-from attncost.integrations.metered import Metered, Totals, table
-from attncost.integrations.rows import Lengths, Rows, rows_of
+from attncost.integrations.metered import Metered, Totals, passes_in_words, rate_of, table
+from attncost.integrations.prices import Prices
 
 
 @final
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Passes:
-    """What a step computes, in multiples of the cost that the meter was given.
+    """What a step computes.
 
     Attributes:
-        model: 3 for training where all parameters learn: forward, and twice that backward. 1 for
-            inference, or for a cost that was counted with `training=True`.
-        again: What is computed once more for the backward pass: 1 if every layer is checkpointed.
-            The scores that a fused kernel computes again are left out, as everybody does.
+        model: How often what the meter was given; 1 for inference. If left out, 1 for a cost that
+            was counted with its backward pass, and 3 for one that was not: training where all
+            parameters learn takes a forward pass, and twice that backward.
+        again: Forward passes computed once more for the backward pass: 1 if every layer is
+            checkpointed. The scores that a fused kernel computes again are left out, as everybody
+            does.
     """
 
-    model: int = 3
+    model: int | None = None
     again: float = 0.0
 
     def __post_init__(self) -> None:
-        if self.model < 1 or self.again < 0:
+        if (self.model is not None and self.model < 1) or not 0 <= self.again < inf:
             raise ShapeError(
                 f"a step has model >= 1 passes and again >= 0, got {self.model} and {self.again}."
             )
@@ -130,10 +134,10 @@ class Meter:
         clock: Returns seconds; `waiting_clock` times each step on an accelerator.
 
     Raises:
-        ShapeError: If the peak is not positive.
+        ShapeError: If the peak is no positive number.
     """
 
-    __slots__ = ("_clock", "_cost", "_flops", "_passes", "_path", "_peak", "_steps")
+    __slots__ = ("_again", "_cost", "_model", "_now", "_open", "_path", "_peak", "_price", "_steps")
 
     def __init__(
         self,
@@ -144,12 +148,14 @@ class Meter:
         path: str | Path | None = None,
         clock: Callable[[], float] = time.perf_counter,
     ) -> None:
-        if peak is not None and not peak > 0:
-            raise ShapeError(f"peak must be FLOP/s such as 312e12, got {peak}.")
-        self._cost, self._peak, self._passes, self._clock = cost, peak, passes, clock
+        forward = cost.forward if isinstance(cost, OverLength) else None
+        self._cost, self._peak, self._now = cost, rate_of(peak), clock
+        self._model = passes.model or (1 if forward else 3)
+        self._price = Prices(cost)
+        self._again = passes.again, Prices(forward) if forward else self._price
         self._path = None if path is None else Path(path)
         self._steps: list[Metered] = []
-        self._flops: dict[int, tuple[int, ...]] = {0: (0, 0, 0, 0)}
+        self._open = False
 
     @contextmanager
     def step(
@@ -172,19 +178,27 @@ class Meter:
                 what `torch.compile` made runs as it was written during this step.
 
         Raises:
-            ShapeError: If no batch was added, or a length lies outside what was counted.
+            ShapeError: If no batch was added, a length lies outside what was counted, or the clock
+                went back.
+            UnsupportedOption: If another step is under way.
             StorageError: If the line cannot be written; the record is kept in memory.
         """
         step = Step()
         if not (lengths is None and key_mask is None and segments is None):
             step.add(lengths, width=width, key_mask=key_mask, segments=segments)
         with ExitStack() as stack:
+            stack.enter_context(self._alone())
             watch = stack.enter_context(LogitWatch()) if logits else None
             if logits:
                 stack.enter_context(torch.compiler.set_stance("force_eager"))
-            start = self._clock()
+            start = self._now()
             yield step
-            seconds = self._clock() - start
+            seconds = self._now() - start
+        if not 0 <= seconds < inf:
+            raise ShapeError(
+                f"a step must take 0 or more seconds, got {seconds}: give a clock that never goes "
+                "back, such as time.perf_counter."
+            )
         self._steps.append(self._metered(step, seconds, watch))
         self._write(self._steps[-1])
 
@@ -223,14 +237,26 @@ class Meter:
             return "no step was metered"
         totals = self.totals()
         peak = "FLOPs" if self._peak is None else f"MFU of {show(self._peak, 'rate')}"
-        again = f" and {self._passes.again:g} x again" if self._passes.again else ""
-        head = (
-            f"{self._cost.name}: {totals.sum.steps} steps at {self._passes.model} x its "
-            f"cost{again}; exact, half, dense: {peak}"
-        )
+        steps = f"{totals.sum.steps} step{'s' * (totals.sum.steps != 1)}"
+        counted = isinstance(self._cost, OverLength) and self._cost.forward is not None
+        passes = passes_in_words(self._model, self._again[0], counted=counted)
+        head = f"{self._cost.name}: {steps}, {passes}; exact, half, dense: {peak}"
         notes = [f"note: {note}" for note in totals.sum.notes]
         lines = [fill(line, 80, subsequent_indent="  ") for line in (head, *notes)]
         return "\n".join([lines[0], table(self._steps[-8:], totals), *lines[1:]])
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        if self._open:
+            raise UnsupportedOption(
+                "a step is under way, and its time would count twice: end it before the next one; "
+                "step.add(...) gives it further batches."
+            )
+        self._open = True
+        try:
+            yield
+        finally:
+            self._open = False
 
     def _known(self) -> list[Metered]:
         if not self._steps:
@@ -241,42 +267,24 @@ class Meter:
         batches = step.rows
         if not batches:
             raise ShapeError("a step needs lengths=, key_mask=, segments= or step.add(...).")
-        passes = self._passes
-        self._price(
-            {n for rows in batches for row in (*rows.documents, (rows.width,)) for n in row}
-        )
-        real = [self._of(n) for rows in batches for row in rows.documents for n in row]
-        wide = [(len(rows.documents), *self._of(rows.width)) for rows in batches]
-        attention = passes.model * sum(core for core, *_ in real)
+        exact, half, dense, attention = (self._model * flops for flops in self._price.of(batches))
+        times, forward = self._again
+        again = forward.of(batches)[:3] if times else (0, 0, 0)
         cost_notes = self._cost.notes if isinstance(self._cost, OverLength) else ()
         return Metered(
             step=len(self._steps) + 1,
             seconds=seconds,
             tokens=sum(rows.tokens for rows in batches),
             slots=sum(rows.slots for rows in batches),
-            exact=attention + passes.model * sum(linear for _, linear, *_ in real),
-            half=passes.model * sum(b * (rest + core // 2) for b, _, _, core, rest in wide),
-            dense=passes.model * sum(b * (rest + core) for b, _, _, core, rest in wide),
+            exact=exact,
+            half=half,
+            dense=dense,
             attention=attention,
-            again=1 + passes.again / passes.model,
+            again=tuple(round(times * flops) for flops in again),
             peak=self._peak,
             largest_logit=None if watch is None else watch.largest,
             notes=(*cost_notes, *step.notes, *(() if watch is None else watch.notes)),
         )
-
-    def _of(self, length: int) -> tuple[int, ...]:
-        """Return useful core and rest, dense core and rest of a length that is priced."""
-        return self._flops[length]
-
-    def _price(self, lengths: set[int]) -> None:
-        """Price new lengths in one go, which takes hardly longer than one of them."""
-        new = sorted(lengths - self._flops.keys())
-        if new:
-            many = np.array(new, dtype=object)
-            core, rest = self._cost.core(many), self._cost.linear(many)
-            parts = (core.useful, rest.useful, core.dense, rest.dense)
-            columns = [np.broadcast_to(part, len(new)).tolist() for part in parts]
-            self._flops.update(zip(new, zip(*columns, strict=True), strict=True))
 
     def _write(self, step: Metered) -> None:
         if self._path is None:

@@ -16,7 +16,6 @@ from transformers import TrainerControl, TrainerState
 from attncost import AttnCostError, Causal, Full, ShapeError, UnsupportedOption, Window
 from attncost.cost.configuration import read_config
 from attncost.integrations.hf.meter_callback import meter_callback
-from attncost.integrations.meter import Passes
 
 PEAK = 1e9
 
@@ -170,15 +169,37 @@ def test_a_window_is_priced_by_the_configuration_that_has_it(tmp_path):
     assert step.exact == by_hand(model, (30, 3), Window(zoo.WIDTH))
 
 
-def test_parameters_that_do_not_learn_cost_no_gradient():
+@pytest.mark.parametrize("again", [0, 1])
+def test_parameters_that_do_not_learn_cost_no_gradient(again):
     model = llama()
     model.requires_grad_(False)
     model.lm_head.weight.requires_grad_(True)
-    (step,), _ = run(meter_callback(model, clock=ticking()), model, [batch(11)])
+    callback = meter_callback(model, peak=PEAK, again=again, clock=ticking())
+    (step,), _ = run(callback, model, [batch(11)])
     head = 2 * 11 * model.lm_head.weight.numel()
+    forward = by_hand(model, (11,), Causal()) // 3
     # Nothing before the head has a gradient, and its input needs none.
-    assert step.exact == by_hand(model, (11,), Causal()) // 3 + head
+    assert step.exact == forward + head
+    # What is computed again is a whole forward pass, whatever learns.
+    able = PEAK * step.seconds
+    assert step.hfu["exact"] == pytest.approx((forward + head + again * forward) / able, rel=1e-12)
     assert all(parameter.device.type == "cpu" for parameter in model.parameters())
+
+
+@pytest.mark.parametrize("given", ["model", "count", "configuration"])
+def test_a_forward_pass_that_is_computed_again_leaves_model_flops_as_they_are(given, tmp_path):
+    model = llama()
+    model.save_pretrained(tmp_path)
+    costs = {"model": lambda: model, "count": cost, "configuration": lambda: read_config(tmp_path)}
+    callback = meter_callback(costs[given](), peak=PEAK, again=1, clock=ticking())
+    (step,), _ = run(callback, model, [batch(20, 7)])
+    assert step.exact == by_hand(model, (20, 7), Causal())
+    assert step.hfu["exact"] == pytest.approx(step.mfu["exact"] * 4 / 3)
+
+
+def test_a_model_in_which_nothing_learns_is_refused():
+    with pytest.raises(ShapeError, match="needs an output with a gradient"):
+        meter_callback(llama().requires_grad_(False))
 
 
 def test_what_cannot_be_made_a_second_time_is_refused():
@@ -200,16 +221,14 @@ def test_embeddings_in_place_of_tokens_and_a_batch_without_a_mask_are_whole():
 
 def test_what_is_not_seen_is_noted(tmp_path):
     model = llama()
-    callback = meter_callback(
-        cost(), passes=Passes(again=1), path=tmp_path / "steps.jsonl", clock=ticking()
-    )
+    callback = meter_callback(cost(), again=1, path=tmp_path / "steps.jsonl", clock=ticking())
     ids = torch.full((1, 6), 5)
     whole = torch.zeros(1, 1, 6, 6)
     (step,), _ = run(callback, model, [{"input_ids": ids, "labels": ids, "attention_mask": whole}])
     assert step.notes == (
         "attention_mask has no 2 axes, so exact counts every slot and every pair",
     )
-    assert step.again == pytest.approx(4 / 3)
+    assert step.again[0] * 3 == step.exact
     assert json.loads((tmp_path / "steps.jsonl").read_text())["notes"] == list(step.notes)
 
 

@@ -8,7 +8,6 @@ timed from its first forward pass to after the optimizer; loading data is left o
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
-from copy import deepcopy
 from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, final
@@ -17,15 +16,17 @@ import torch
 from torch import Tensor, nn
 from torch.utils.hooks import RemovableHandle
 
+from attncost.batches.rows import Rows, rows_of, whole
 from attncost.core.errors import ShapeError, UnsupportedOption
 from attncost.cost.counting.count import count
 from attncost.cost.counting.counted import Counted
-from attncost.cost.over_length import OverLength, SequenceCost, over_length
+from attncost.cost.interface import SequenceCost
+from attncost.cost.over_length import OverLength, over_length
+from attncost.integrations.architecture import bare
 from attncost.integrations.hf.register import interfaces
 from attncost.integrations.hf.telling import telling
 from attncost.integrations.meter import Meter, Passes, Step
 from attncost.integrations.metered import Metered, Totals
-from attncost.integrations.rows import Rows, rows_of, whole
 from attncost.integrations.theirs import explained
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ def meter_callback(
     model: nn.Module | SequenceCost,
     *,
     peak: float | None = None,
-    passes: Passes | None = None,
+    again: float = 0.0,
     path: str | Path | None = None,
     clock: Callable[[], float] = time.perf_counter,
 ) -> "TrainerCallback":
@@ -51,29 +52,26 @@ def meter_callback(
     processes each meters its own batches.
 
     Args:
-        model: A model of transformers, which is counted on the meta device; or what one sequence
-            costs, as `read_config` or `over_length` returns it.
+        model: A model of transformers, which is counted on the meta device, forward and backward,
+            so that parameters which do not learn cost no gradient; or what one sequence costs, as
+            `read_config` or `over_length` returns it.
         peak: FLOP/s of the device that computes the batches of this process.
-        passes: What a step computes; if left out, 3 x forward for a model whose parameters all
-            learn, and what was counted, forward and backward, for another.
+        again: Forward passes computed once more for the backward pass: 1 if every layer is
+            checkpointed.
         path: A file that gets one line of JSON for each step.
         clock: Returns seconds; `attncost.integrations.meter.waiting_clock` waits for a GPU.
 
     Raises:
         AttnCostError: If transformers is not there, or too old.
-        ShapeError: If the model cannot be made a second time, or its cost bends at some length.
+        ShapeError: If the model cannot be made a second time, nothing in it learns, or its cost
+            bends at some length.
         UnsupportedOption: If it reads two sequences, as an encoder-decoder does.
     """
     interfaces()
     from transformers import TrainerCallback  # noqa: PLC0415 -- optional
 
-    if isinstance(model, nn.Module):
-        learns = all(parameter.requires_grad for parameter in model.parameters())
-        cost: SequenceCost = _counted(model, training=not learns)
-        passes = passes or Passes(model=3 if learns else 1)
-    else:
-        cost, passes = model, passes or Passes()
-    run = _Run(Meter(cost, peak=peak, passes=passes, path=path, clock=clock))
+    cost = _counted(model) if isinstance(model, nn.Module) else model
+    run = _Run(Meter(cost, peak=peak, passes=Passes(again=again), path=path, clock=clock))
 
     class MeterCallback(TrainerCallback):
         """Meters every step of training."""
@@ -135,6 +133,8 @@ class _Run:
         self._hook = model.register_forward_pre_hook(seen, with_kwargs=True)
 
     def step_begin(self) -> None:
+        # One that an error ended is not there to be measured.
+        self._drop()
         stack = ExitStack()
         self._open = stack, stack.enter_context(self.meter.step())
 
@@ -153,12 +153,19 @@ class _Run:
         names = {"exact": "mfu", "half": "mfu_half", "dense": "mfu_dense"}
         mfu = {names[kind]: share for kind, share in found.mfu.items() if share is not None}
         rates = ("tokens_per_second", "attention_share")
-        return mfu | {name: getattr(found, name) for name in rates}
+        known = {name: getattr(found, name) for name in rates}
+        return mfu | {name: value for name, value in known.items() if value is not None}
 
     def end(self) -> None:
         if self._hook is not None:
             self._hook.remove()
-        self._hook = self._open = None
+        self._hook = None
+        self._drop()
+
+    def _drop(self) -> None:
+        if self._open is not None:
+            stack, self._open = self._open[0], None
+            stack.pop_all()
 
 
 def _rows(given: dict[str, Any]) -> Rows:
@@ -180,18 +187,19 @@ def _rows(given: dict[str, Any]) -> Rows:
     if ends is not None:
         return rows_of([ends.diff().tolist()], width=batch * n)
     if isinstance(mask, Tensor):
-        return rows_of(key_mask=mask) if mask.ndim == 2 else whole(batch, n)
+        # transformers writes 1 for a token to be read, in whatever type.
+        return rows_of(key_mask=mask > 0) if mask.ndim == 2 else whole(batch, n)
     if isinstance(positions, Tensor) and positions.shape == (batch, n):
         begins = nn.functional.pad(positions.diff(dim=1) != 1, (1, 0))
         return rows_of(segments=begins.cumsum(1))
     return whole(batch, n)
 
 
-def _counted(model: nn.Module, *, training: bool) -> OverLength:
-    """Count a model of transformers on the meta device, without its weights.
+def _counted(model: nn.Module) -> OverLength:
+    """Count a model of transformers on the meta device, without its weights, as it is trained.
 
     Raises:
-        ShapeError: If it cannot be made there, or its cost bends at some length.
+        ShapeError: If it cannot be made there, does not learn, or its cost bends at some length.
         UnsupportedOption: If it is none, or reads two sequences.
     """
     config: Any = getattr(model, "config", None)
@@ -201,32 +209,27 @@ def _counted(model: nn.Module, *, training: bool) -> OverLength:
             "cost of one instead, by read_config or over_length."
         )
     twin = _twin(model, config)
-    twin.eval()  # Dropout costs no FLOPs.
     most = getattr(config, "max_position_embeddings", None)
     longest = most if isinstance(most, int) and most > 0 else _LONGEST
 
     def count_at(length: int) -> Counted:
         tokens = torch.zeros(1, length, dtype=torch.long, device="meta")
-        with torch.set_grad_enabled(training), telling(), explained(type(model).__name__):
-            return count(twin, input_ids=tokens, training=training)
+        with torch.enable_grad(), telling(), explained(type(model).__name__):
+            return count(twin, input_ids=tokens, training=True)
 
     return over_length(count_at, lengths=[*(n for n in _SHORT if n < longest), longest])
 
 
 def _twin(model: nn.Module, config: Any) -> nn.Module:  # noqa: ANN401 -- theirs
-    config = deepcopy(config)
-    config.use_cache = True  # Without one, models look for packed documents, at values.
-    kind: Any = type(model)
+    kind = type(model)
     try:
-        with torch.device("meta"):
-            twin: Any = kind(config)
+        twin = bare(kind, config)
     except (TypeError, ValueError, RuntimeError, AttributeError) as error:
         raise ShapeError(
             f"{kind.__name__} cannot be made from its configuration alone ({error}): give the cost "
             "of a sequence instead, by read_config or over_length."
         ) from error
-    twin.config.pad_token_id = None  # With one, models look for padding, at values.
     learning = dict(model.named_parameters())
     for name, parameter in twin.named_parameters():
         parameter.requires_grad_(name not in learning or learning[name].requires_grad)
-    return twin  # type: ignore[no-any-return]
+    return twin
