@@ -12,6 +12,7 @@ from benchmarks.apart import Outcome, apart
 from benchmarks.counters import PEERS
 from benchmarks.counting_cases import CASES
 from benchmarks.counting_tables import scores, side_by_side, verdict
+from benchmarks.spent import Spent, spent
 from torch.utils.flop_counter import FlopCounterMode
 
 from benchmarks import counting
@@ -150,6 +151,27 @@ def test_one_flop_too_many_breaks_the_promise(useful, dense, missed):
     assert len(broken) == len(missed)
 
 
+def test_a_large_model_has_ten_seconds_and_a_gibibyte():
+    runs = [Spent(9.0, 2**29), Spent(12.0, 2**30), Spent(11.0, 2**30)]
+    time, memory = counting.without_weights(runs)
+    assert (time.figure, time.low, time.high, time.met) == (11.0, 9.0, 12.0, True)
+    assert (memory.figure, memory.met) == (1.0, True)
+    broken = counting.without_weights([Spent(10.1, 2**30 + 1)])
+    assert [one.met for one in broken] == [False, False]
+
+
+def test_a_command_is_charged_for_its_own_time_and_memory():
+    held = torch.ones(1 << 26)
+    large, busy = "x = b'1' * (100 << 20)", "sum(range(10_000_000))"
+    plain, filled, worked = (spent(sys.executable, "-c", code) for code in ("", large, busy))
+    # Not with the 256 MiB that its parent holds.
+    assert plain.bytes < 64 << 20 < held.nbytes
+    assert 100 << 20 < filled.bytes < 164 << 20
+    assert worked.seconds > plain.seconds > 0
+    with pytest.raises(RuntimeError, match="failed: no such model"):
+        spent(sys.executable, "-c", "raise SystemExit('no such model')")
+
+
 def test_what_is_not_there_is_named_with_what_brings_it(monkeypatch):
     absent = replace(PEERS["fvcore"], package="no_such_package")
     monkeypatch.setitem(PEERS, "fvcore", absent)
@@ -167,6 +189,7 @@ def test_what_is_not_there_is_named_with_what_brings_it(monkeypatch):
     [
         (["--only", "MHA matmull"], "did you mean 'MHA matmul'"),
         (["--pairs", "0"], "at least 1"),
+        (["--only", "llama-3-7b"], "did you mean 'llama-3-70b'"),
     ],
 )
 def test_a_mistaken_request_ends_with_status_2_and_one_clear_line(arguments, said, capsys):

@@ -1,4 +1,5 @@
 import json
+import sys
 
 import pytest
 
@@ -48,18 +49,20 @@ def test_a_model_that_is_as_locked_passes_in_one_line(locked, capsys):
 
 
 @pytest.mark.parametrize(
-    ("settings", "change"),
+    ("settings", "shown", "module", "differs"),
     [
-        ({"num_hidden_layers": 4}, "model.layers.3 (13 modules): new"),
-        ({"num_hidden_layers": 2}, "model.layers.2 (13 modules): gone"),
-        ({"tie_word_embeddings": False}, "lm_head: parameters 0 -> 1,600"),
-        ({"sliding_window": None}, "model.layers.0-2.self_attn (3 alike): useful"),
-        ({"num_key_value_heads": 4}, "model.layers.0-2.self_attn.k_proj (3 alike): useful"),
-        ({"intermediate_size": 65}, "model.layers.0-2.mlp.up_proj (3 alike): useful"),
-        ({"vocab_size": 51}, "lm_head: useful"),
+        ({"num_hidden_layers": 4}, "layers.3", "model.layers.3.mlp.up_proj", "useful"),
+        ({"num_hidden_layers": 2}, "layers.2", "model.layers.2.mlp.up_proj", "useful"),
+        ({"tie_word_embeddings": False}, "lm_head", "lm_head", "parameters"),
+        ({"sliding_window": None}, "self_attn", "model.layers.2.self_attn", "useful"),
+        ({"num_key_value_heads": 4}, "k_proj", "model.layers.0.self_attn.k_proj", "useful"),
+        ({"intermediate_size": 65}, "up_proj", "model.layers.1.mlp.up_proj", "useful"),
+        ({"vocab_size": 51}, "lm_head", "lm_head", "useful"),
     ],
 )
-def test_the_gate_breaks_and_names_the_module_that_changed(settings, change, model, locked, capsys):
+def test_the_gate_breaks_and_names_the_module_that_changed(
+    settings, shown, module, differs, model, locked, capsys
+):
     before = locked.read_bytes()
     model(**settings)
     assert main(["check", "model"]) == 1
@@ -67,8 +70,12 @@ def test_the_gate_breaks_and_names_the_module_that_changed(settings, change, mod
     assert [line for line in printed.splitlines() if len(line) > 80] == []
     words = " ".join(printed.split())
     assert "model is not what was locked in cost.lock" in words
-    assert change in words.partition("What differs")[2]
+    assert shown in words.partition("What differs")[2].split(" If that is meant ")[0]
     assert "attncost check model --write" in words
+    assert main(["check", "model", "--json"]) == 1
+    differences = json.loads(capsys.readouterr().out)["differences"]
+    sides = {one["module"]: (one["before"] or {}, one["after"] or {}) for one in differences}
+    assert sides[module][0].get(differs) != sides[module][1].get(differs)
     assert locked.read_bytes() == before, "only --write writes"
 
 
@@ -121,6 +128,127 @@ def test_a_factory_whose_inputs_have_their_own_sizes_is_locked(tmp_path, monkeyp
     assert "as locked in other.lock: its own inputs, forward" in capsys.readouterr().out
 
 
+def test_a_window_that_changed_inside_attention_by_hand_breaks_the_gate(model, capsys):
+    gemma = {"model_type": "gemma2", "architectures": ["Gemma2ForCausalLM"], "head_dim": 8}
+    model(**gemma, sliding_window=64)
+    assert main(["check", "model", "--write"]) == 0
+    assert main(["check", "model"]) == 0
+    model(**gemma, sliding_window=64, eos_token_id=3, initializer_range=0.5)
+    assert main(["check", "model"]) == 0, "no number of a token and no start has a cost"
+    capsys.readouterr()
+    model(**gemma, sliding_window=8)
+    assert main(["check", "model"]) == 1
+    assert "sliding_window: 64 -> 8" in capsys.readouterr().out
+    assert main(["check", "model", "--json"]) == 1
+    assert json.loads(capsys.readouterr().out)["settings"] == {"sliding_window": [64, 8]}
+
+
+def test_a_bound_that_was_exact_breaks_the_gate(locked, capsys):
+    text = locked.read_text()
+    assert "at_most = []" in text
+    locked.write_text(text.replace("at_most = []", 'at_most = ["a mask has no values"]'))
+    assert main(["check", "model"]) == 1
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "useful was an upper bound (a mask has no values), and now is exact" in printed
+
+
+def test_writing_is_told_in_json_too(model, capsys):
+    assert main(["check", "model", "--write", "--json"]) == 0
+    written = json.loads(capsys.readouterr().out)
+    assert (written["schema"], written["written"], written["lock"]) == (
+        "attncost.check/1",
+        True,
+        "cost.lock",
+    )
+    assert main(["check", "model", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["written"] is False
+
+
+@pytest.fixture
+def code(tmp_path, monkeypatch):
+    """Write a module of the user's, and go to its folder."""
+    monkeypatch.chdir(tmp_path)
+
+    def write(text):
+        (tmp_path / "code_for_the_gate.py").write_text(text)
+
+    yield write
+    sys.modules.pop("code_for_the_gate", None)
+
+
+MAKE = "import sys, torch\nfrom torch import nn\ndef make():\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        ("import sys\nsys.exit(0)\n", "2"),
+        (MAKE + "    sys.exit(0)\n", "4"),
+        (
+            MAKE + "    return Ends(), torch.zeros(3)\n"
+            "class Ends(nn.Module):\n    def forward(self, x):\n        sys.exit(0)\n",
+            "7",
+        ),
+    ],
+    ids=["import", "factory", "forward"],
+)
+def test_code_that_ends_the_process_does_not_pass_the_gate(text, place, code, capsys):
+    code(text)
+    assert main(["check", "code_for_the_gate:make", "--write"]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert f"raised SystemExit in code_for_the_gate.py:{place}: 0" in line
+
+
+def test_inputs_that_do_not_fit_are_a_mistake_of_the_function(code, capsys):
+    code(MAKE + "    return nn.Linear(3, 5), torch.zeros(2, 4)\n")
+    assert main(["check", "code_for_the_gate:make", "--write"]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "code_for_the_gate:make raised RuntimeError in" in line
+
+
+def test_what_a_function_prints_is_no_output_of_ours(code, capsys):
+    code(
+        "print('while it is imported')\n"
+        + MAKE
+        + "    print('while it is made')\n    return Says(), torch.zeros(3, 4)\n"
+        "class Says(nn.Module):\n    def forward(self, x):\n"
+        "        print('while it runs')\n        return x @ x.mT\n"
+    )
+    assert main(["check", "code_for_the_gate:make", "--write", "--json"]) == 0
+    printed = capsys.readouterr()
+    assert json.loads(printed.out)["written"] is True
+    for moment in ("is imported", "is made", "runs"):
+        assert f"while it {moment}" in printed.err
+
+
+def test_transformers_says_nothing_of_a_model_that_is_only_counted(model, capfd):
+    model(eos_token_id=5_000_000)
+    assert main(["check", "model", "--write"]) == 0
+    assert capfd.readouterr().err == ""
+
+
+def test_a_defect_of_ours_does_not_say_changed(locked, monkeypatch, capsys):
+    def broken(*_, **__):
+        raise ZeroDivisionError("division by zero")
+
+    monkeypatch.setattr("attncost.cost.lock.compare", broken)
+    assert main(["check", "model"]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "nothing was compared: ZeroDivisionError in test_check.py" in line
+
+
+def test_a_lock_that_somebody_damaged_does_not_say_changed(locked, capsys):
+    locked.write_text(locked.read_text().replace("length = 64", 'length = "x"'))
+    assert main(["check", "model"]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "cost.lock is damaged: models.model.setting.length must be a whole number" in line
+
+
+def test_a_slash_at_the_end_of_a_folder_is_no_other_model(locked, capsys):
+    assert main(["check", "./model/"]) == 0
+    assert "model is as locked in cost.lock" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [
@@ -130,7 +258,7 @@ def test_a_factory_whose_inputs_have_their_own_sizes_is_locked(tmp_path, monkeyp
             ["model", "--write", "--lock", "no/such/cost.lock"],
             "no/such/cost.lock cannot be written",
         ),
-        (["model", "--write", "--length", "0"], "--length must be at least 1, got 0"),
+        (["model", "--write", "--length", "0"], "length must be at least 1, got 0"),
     ],
 )
 def test_a_mistaken_request_is_answered_in_one_line(arguments, reason, model, tmp_path, capsys):
@@ -142,7 +270,9 @@ def test_a_mistaken_request_is_answered_in_one_line(arguments, reason, model, tm
 
 def test_a_model_that_was_never_locked_is_a_mistaken_request(locked, capsys):
     assert main(["check", "layer"]) == 2
-    assert "no model in cost.lock is called 'layer:d_model=512,heads=8'" in capsys.readouterr().err
+    error = capsys.readouterr().err
+    assert "no model in cost.lock is called 'layer:d_model=512,heads=8'" in error
+    assert "Known: model" in error
     locked.write_text("x = 3")
     assert main(["check", "model"]) == 2
     assert "must begin with schema" in capsys.readouterr().err

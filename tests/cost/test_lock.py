@@ -1,11 +1,9 @@
-import tomllib
 from dataclasses import replace
 
 import pytest
 
-from attncost.core.errors import ShapeError, StorageError
 from attncost.cost.difference import Own
-from attncost.cost.lock import Locked, compare, read_lock, write_lock
+from attncost.cost.lock import Locked, compare
 
 
 def model(**totals):
@@ -17,37 +15,10 @@ def model(**totals):
             for i in range(11)
         },
         unpriced={"my::op in layers.0": 2},
+        at_most=("a mask has no values",),
+        settings={"sliding_window": 64, "layer_types": ["sliding", "full"], "scale": 0.5},
         versions={"torch": "2.13.0"},
     )
-
-
-def test_what_was_written_is_read_again(tmp_path):
-    path = tmp_path / "cost.lock"
-    models = {"layer:d_model=512,heads=8": model(), 'odd "name" [ä]\\': model(dense=31)}
-    write_lock(path, models)
-    assert read_lock(path) == models
-    assert [file.name for file in tmp_path.iterdir()] == ["cost.lock"], "nothing is left beside it"
-
-
-def test_a_module_is_one_line_and_layers_stand_in_order(tmp_path):
-    path = tmp_path / "cost.lock"
-    write_lock(path, {"b": model(), "a": model()})
-    lines = [line for line in path.read_text().splitlines() if ".q" in line]
-    assert [line.split('"')[1] for line in lines] == 2 * [f"layers.{i}.q" for i in range(11)]
-    assert path.read_text().index("[models.a.") < path.read_text().index("[models.b.")
-    assert tomllib.loads(path.read_text())["schema"] == "attncost.lock/1"
-    grown = replace(model(), modules=model().modules | {"layers.11.q": Own(kind="Linear", dense=1)})
-    before = path.read_text().splitlines()
-    write_lock(path, {"b": grown, "a": model()})
-    assert len(set(path.read_text().splitlines()) ^ set(before)) == 1
-
-
-def test_nothing_is_left_of_a_lock_that_cannot_be_written(tmp_path):
-    path = tmp_path / "cost.lock"
-    path.mkdir()
-    with pytest.raises(StorageError, match=r"cost\.lock cannot be written"):
-        write_lock(path, {"a": model()})
-    assert [file.name for file in tmp_path.iterdir()] == ["cost.lock"]
 
 
 def test_equal_counts_are_equal():
@@ -82,23 +53,32 @@ def test_keys_and_values_and_what_has_no_price_count():
     assert not verdict.equal
 
 
-@pytest.mark.parametrize(
-    ("text", "reason"),
-    [
-        ("schema = ", "is not TOML"),
-        ('schema = "attncost.lock/9"', "must begin with schema = 'attncost.lock/1'"),
-        ("", "must begin with schema"),
-        ('schema = "attncost.lock/1"\n[models.a]\nx = 3', "is damaged"),
-        ('schema = "attncost.lock/1"\n[models]\na = 3', "is damaged"),
-    ],
-)
-def test_what_is_no_lock_is_explained_in_one_line(text, reason, tmp_path):
-    (tmp_path / "cost.lock").write_text(text)
-    with pytest.raises(ShapeError, match=reason) as caught:
-        read_lock(tmp_path / "cost.lock")
-    assert "\n" not in str(caught.value)
+def test_a_setting_that_changed_is_named_and_one_that_is_new_counts_for_the_same_versions():
+    def with_settings(versions="2.13.0", **settings):
+        return replace(model(), settings=settings, versions={"torch": versions})
+
+    old = with_settings(sliding_window=64, old=1)
+    assert compare(old, with_settings(sliding_window=64, old=1)).equal
+    verdict = compare(old, with_settings(sliding_window=8, new=True))
+    assert verdict.settings == {
+        "sliding_window": (64, 8),
+        "old": (1, "absent"),
+        "new": ("absent", True),
+    }
+    assert not verdict.equal
+    newer = compare(old, with_settings("2.14.0", sliding_window=8, new=True))
+    assert newer.settings == {"sliding_window": (64, 8)}
+    assert compare(old, with_settings("2.14.0", sliding_window=64, new=3)).equal
+    assert compare(with_settings(bias=True), with_settings(bias=1)).settings == {"bias": (True, 1)}
 
 
-def test_a_lock_that_is_not_there_is_an_error_of_storage(tmp_path):
-    with pytest.raises(StorageError, match="cannot be read"):
-        read_lock(tmp_path / "cost.lock")
+def test_why_useful_is_a_bound_counts_and_its_words_only_for_the_same_versions():
+    other = replace(model(), at_most=("another reason",))
+    assert compare(model(), other).at_most == (("a mask has no values",), ("another reason",))
+    assert not compare(model(), other).equal
+    newer = {"torch": "2.14.0"}
+    assert compare(model(), replace(other, versions=newer)).equal
+    assert compare(model(), replace(model(), at_most=(), versions=newer)).at_most == (
+        ("a mask has no values",),
+        (),
+    )

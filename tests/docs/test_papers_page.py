@@ -8,7 +8,7 @@ from tests.papers import PUBLISHED, chinchilla, megatron, palm, table
 
 from attncost.cost.configuration import preset
 from attncost.cost.conventions import convention, conventions, flops_by_convention
-from attncost.cost.utilisation import Speed, utilisation
+from attncost.cost.utilisation import utilisation
 
 PAGE = (ROOT / "docs" / "papers.md").read_text("utf-8")
 # What is no sentence, and the digits of names: Llama-3-8B, Table 1, pull request 1988.
@@ -104,8 +104,8 @@ def of_korthikanti():
     for row in table("korthikanti_2022"):
         model = megatron("korthikanti_2022", row)
         tokens = row["batch"] * n / row["iteration_seconds"]
-        speed = Speed(tokens_per_second=tokens, peak=sizes["peak"], devices=row["gpus"])
-        shares = utilisation(model, n, speed)
+        peak = sizes["peak"] * row["gpus"]
+        shares = utilisation(model, n, tokens_per_second=tokens, peak=peak)
         once = convention("dense").attention(model, n) * tokens / n
         found.append(
             (
@@ -114,7 +114,7 @@ def of_korthikanti():
                 percent(shares["korthikanti"]),
                 f"{row['hfu_percent']} %",
                 percent(shares["korthikanti-hardware"]),
-                percent(shares["korthikanti"] + once / (speed.peak * speed.devices)),
+                percent(shares["korthikanti"] + once / peak),
                 percent(shares["exact"]),
             )
         )
@@ -135,10 +135,12 @@ def of_chinchilla():
 
 def of_palm():
     sizes, model = PUBLISHED["palm_appendix_b"], palm()
-    speed = Speed(
-        tokens_per_second=sizes["tokens_per_second"], peak=sizes["peak"], devices=sizes["chips"]
+    shares = utilisation(
+        model,
+        sizes["length"],
+        tokens_per_second=sizes["tokens_per_second"],
+        peak=sizes["peak"] * sizes["chips"],
     )
-    shares = utilisation(model, sizes["length"], speed)
     attention = 3 * convention("palm").attention(model, sizes["length"]) // sizes["length"]
     return rows(
         ("parameters", f"{sizes['parameters'] / 1e9:.2f} billion", billions(model, 2), ""),

@@ -155,6 +155,7 @@ def test_a_window_on_the_meta_device_is_told_of_by_its_rule():
         ("layer:d_model=15,heads=2", "heads must divide d_model"),
         ("layer:width=3", "no size of a layer is called 'width'"),
         ("layer:heads=0", "heads of layer must lie between 1 and 65,536, got 0"),
+        ("", "the model has no name"),
         ("dmo", "did you mean 'demo'"),
         ("nobody/nothing", "no model, folder, preset or model in the cache is called"),
         ("no_such_module:f", "there is no module 'no_such_module' here"),
@@ -174,7 +175,12 @@ def test_what_names_nothing_is_explained_in_one_line(text, reason):
     [
         ({"model_type": "mine", "auto_map": {"AutoModel": "m.M"}}, "needs code of its own"),
         ({"model_type": "lama"}, "did you mean 'llama'"),
-        (LLAMA | {"hidden_size": "x"}, "raised .* in"),
+        ({"hidden_size": 32}, r"config\.json of .* has no model_type"),
+        (LLAMA | {"hidden_size": "x"}, "hidden_size of .* must be a whole number .* got 'x'"),
+        (LLAMA | {"num_hidden_layers": -3}, "num_hidden_layers of .* must be .*, got -3"),
+        (LLAMA | {"hidden_size": 33}, r"raised .* in .*'validate_architecture': .*\(33\) is not"),
+        (LLAMA | {"architectures": ["NoSuchThing"]}, "'NoSuchThing', .* it has LlamaForCausalLM,"),
+        (LLAMA | {"architectures": "LlamaForCausalLM"}, "must be a list of names"),
         ({"model_type": "vit"}, "reads more than tokens"),
         ({"model_type": "whisper"}, "give it as package.module:function"),
     ],
@@ -183,6 +189,7 @@ def test_a_model_that_cannot_be_built_is_explained_in_one_line(settings, reason,
     with pytest.raises(AttnCostError, match=reason) as caught:
         weightless(folder(settings))
     assert "\n" not in str(caught.value)
+    assert len(str(caught.value)) < 400
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{"])

@@ -6,7 +6,7 @@ from typing import Final
 from attncost.core.errors import ShapeError
 
 _PREFIXES: Final = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15, "E": 1e18}
-_NUMBER: Final = r"(\d+(?:\.(\d+))?(?:[eE]\+?\d+)?)"
+_NUMBER: Final = r"(\d+(?:\.\d+)?(?:[eE]\+?\d+)?)"
 
 
 def magnitude(text: str, *, of: str) -> float:
@@ -21,21 +21,18 @@ def magnitude(text: str, *, of: str) -> float:
     found = re.fullmatch(_NUMBER + r"\s*([kMGTPE]?)(?:FLOPS|FLOPs|FLOP/s)?", text.strip())
     if found is None:
         raise ShapeError(f"{of} must be a number such as 312T or 312e12, got {text!r}.")
-    return float(found[1]) * _PREFIXES[found[3]]
+    return float(found[1]) * _PREFIXES[found[2]]
 
 
-def share(text: str, *, of: str) -> tuple[float, float]:
-    """Read a share, and how far off it may be for its printed digits.
+def check_share(text: str, *, of: str) -> None:
+    """Refuse what is no printed share.
 
-    >>> share("46.2%", of="--claimed"), share("0.5", of="--claimed")
-    ((0.462, 0.0005), (0.5, 0.05))
+    >>> check_share("46.2%", of="--claimed")
 
     Raises:
         ShapeError: If it is none between 0 and 1.
     """
-    found = re.fullmatch(_NUMBER + r"\s*(%?)", text.strip())
-    whole = 100 if found and found[3] else 1
-    if found is None or not 0 < float(found[1]) <= whole:
+    from attncost.cost.utilisation import printed
+
+    if printed(text, of=of).value > 1:
         raise ShapeError(f"{of} must be a share such as 46.2% or 0.462, got {text!r}.")
-    digits = len(found[2] or "") + (2 if found[3] else 0)
-    return round(float(found[1]) / whole, 12), 0.5 / 10**digits

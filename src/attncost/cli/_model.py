@@ -37,5 +37,14 @@ def subject(
         batch=sizes and sizes[1],
         training=training,
         configuration=model.configuration,
+        kv_bytes_per_token=_kept(model),
         command=command,
     )
+
+
+def _kept(model: "Weightless") -> int | None:
+    """Return the bytes of a token in a cache: by formula, which is quick, or by filling one."""
+    known = model.configuration
+    if known is None:
+        return model.kv_bytes_per_token()
+    return int(known.kv_bytes_per_token()) if known.caches else None

@@ -1,5 +1,7 @@
 """`attncost check`: the gate that breaks when a model's cost is no longer what was committed."""
 
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -7,11 +9,14 @@ import typer
 
 from attncost.cli._command import changed, command
 from attncost.cli._model import subject
-from attncost.core.errors import ShapeError, StorageError, UnknownName
+from attncost.core.errors import AttnCostError, ShapeError, StorageError, UnknownName
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from attncost.cost.lock import Locked
     from attncost.integrations.weightless import Weightless
+    from attncost.report.document import Document
     from attncost.report.subject import Subject
 
 _LOCK = Path("cost.lock")
@@ -39,39 +44,78 @@ def check(
 
     Compared are exact counts, module by module, and never times.
     """
-    from attncost.cost.lock import compare, write_lock
+    wishes = {"length": length, "batch": batch, "training": training}
+    with _no_verdict():
+        document, equal = _checked(model, lock, wishes, write=write)
+    _print(document, as_json=as_json)
+    return 0 if equal else 1
+
+
+@contextmanager
+def _no_verdict() -> "Iterator[None]":
+    """Keep a defect of ours from ending with the status that says "changed".
+
+    Raises:
+        AttnCostError: In its place.
+    """
+    try:
+        yield
+    except (AttnCostError, OSError):
+        raise
+    except Exception as error:
+        import traceback
+
+        frame = traceback.extract_tb(error.__traceback__)[-1]
+        raise AttnCostError(
+            f"nothing was compared: {type(error).__name__} in {Path(frame.filename).name}:"
+            f"{frame.lineno} ({error}), which is a defect of attncost; please report it."
+        ) from error
+
+
+def _checked(
+    model: str, lock: Path, wishes: "dict[str, int | bool | None]", *, write: bool
+) -> "tuple[Document, bool]":
+    """Count, and write or compare; return what to say, and whether all is well."""
+    from attncost.cost.lock import compare
+    from attncost.cost.lock_file import write_lock
     from attncost.integrations.weightless import weightless
     from attncost.report.differing import check_document
-    from attncost.report.plain import dumped
-    from attncost.report.text import text
+    from attncost.report.unseen import unseen, unseen_facts
 
     known = _known(lock, model, write=write)
     target = weightless(model)
     kept = known.get(target.name)
-    wishes = {"length": length, "batch": batch, "training": training}
     if kept is None and not write:
         raise UnknownName(f"model in {lock}", target.name, known)
     setting = _setting(target, wishes, kept, write=write, lock=lock)
     options = {"lock": lock, **(wishes if write else {})}
     again = command("check", [model], changed(check, options))
     now = subject(target, **setting, command=again)
-    counted = _locked(now)
+    counted = _locked(target, now)
+    verdict = compare(counted if write or kept is None else kept, counted)
+    document = check_document(
+        now, counted if kept is None else kept, verdict, lock=str(lock), command=again
+    )
+    facts = {**document.facts, **unseen_facts(verdict), "written": write}
+    document = replace(document, sections=unseen(verdict) + document.sections, facts=facts)
     if write:
         write_lock(lock, {**known, target.name: counted})
-        typer.echo(f"{lock}: {target.name} is locked, {now.sizes}.")
-        return 0
-    assert kept is not None
-    verdict = compare(kept, counted)
-    document = check_document(now, kept, verdict, lock=str(lock), command=again)
-    brief = verdict.equal and verdict.left_out is None
+        document = replace(document, title=f"{lock}: {target.name} is locked, {now.sizes}.")
+    return document, verdict.equal
+
+
+def _print(document: "Document", *, as_json: bool) -> None:
+    from attncost.report.plain import dumped
+    from attncost.report.text import text
+
+    brief = not document.sections and not document.subtitle
     words = document.title if brief else text(document)
     typer.echo(dumped(document) if as_json else words)
-    return 0 if verdict.equal else 1
 
 
 def _known(lock: Path, model: str, *, write: bool) -> "dict[str, Locked]":
     """Read the lock before anything long begins."""
-    from attncost.cost.lock import read_lock
+    from attncost.cost.lock_file import read_lock
 
     if lock.exists():
         return read_lock(lock)
@@ -101,7 +145,7 @@ def _setting(
     return found | {name: wish for name, wish in wishes.items() if wish is not None}
 
 
-def _locked(now: "Subject") -> "Locked":
+def _locked(target: "Weightless", now: "Subject") -> "Locked":
     import sys
     from importlib.metadata import version
 
@@ -109,10 +153,11 @@ def _locked(now: "Subject") -> "Locked":
 
     setting = {"length": now.length, "batch": now.batch, "training": now.training}
     names = [name for name in ("attncost", "torch", "transformers") if name in sys.modules]
-    return locked(
+    kept = locked(
         now.counted,
         now.owned,
         setting={name: value for name, value in setting.items() if value is not None},
         versions={name: version(name) for name in names},
-        kv_bytes_per_token=now.kv_bytes_per_token,
+        kv_bytes_per_token=target.kv_bytes_per_token(),
     )
+    return replace(kept, settings=target.settings)

@@ -6,18 +6,21 @@ from typing import TYPE_CHECKING, Annotated, Final, final
 import typer
 
 from attncost.cli._command import changed, command
-from attncost.cli._magnitudes import magnitude, share
+from attncost.cli._magnitudes import check_share, magnitude
 from attncost.cli._model import subject
 from attncost.core.errors import ShapeError
 
 if TYPE_CHECKING:
-    from attncost.cost.utilisation import Speed
+    from attncost.core.cost import Cost
+    from attncost.core.counts import Count
+    from attncost.cost.cheaper import Compared
+    from attncost.cost.counting.counted import Counted
     from attncost.integrations.weightless import Weightless
     from attncost.report.conventions import Utilisation
     from attncost.report.document import Document
     from attncost.report.subject import Subject
 
-_LONGEST: Final = 8192
+_LONGEST: Final = 32_768  # where a model does not say less
 
 
 def count(
@@ -26,13 +29,17 @@ def count(
     ],
     other: Annotated[str | None, typer.Argument(help="a second one, to compare")] = None,
     length: Annotated[
-        int | None, typer.Option(help="tokens; what the model allows, up to 2048, if left out")
+        int | None,
+        typer.Option(
+            help="tokens of a sequence; left out: 2048, or fewer if the model takes no more"
+        ),
     ] = None,
     batch: Annotated[int | None, typer.Option(help="sequences; 1, if left out")] = None,
     training: Annotated[
         bool | None,
         typer.Option(
-            "--training/--forward", help="with the backward pass; so with --tokens-per-second"
+            "--training/--forward",
+            help="also count the backward pass; left out: only with --tokens-per-second",
         ),
     ] = None,
     depth: Annotated[
@@ -108,31 +115,33 @@ class _Speed:
             raise ShapeError("--claimed and --devices belong to --tokens-per-second and --peak.")
         if self.asked and other is not None:
             raise ShapeError("a speed is that of one model: leave OTHER out.")
-        self._numbers()
+        self._check_numbers()
 
     def of(self, subject: "Subject") -> "Utilisation | None":
         """Return what it comes to."""
         from attncost.report.conventions import utilised
 
-        numbers = self._numbers()
-        if numbers is None:
+        if self.tokens_per_second is None or self.peak is None:
             return None
         if subject.length is None:
             raise ShapeError(f"{subject.name} has no length, so tokens have no price.")
-        speed, claim = numbers
-        return utilised(subject, speed, claim=claim and claim[0], rounding=claim and claim[1])
-
-    def _numbers(self) -> "tuple[Speed, tuple[float, float] | None] | None":
-        from attncost.cost.utilisation import Speed
-
-        if self.tokens_per_second is None or self.peak is None:
-            return None
-        speed = Speed(
+        return utilised(
+            subject,
             tokens_per_second=self.tokens_per_second,
             peak=magnitude(self.peak, of="--peak"),
             devices=self.devices,
+            claim=self.claimed,
         )
-        return speed, None if self.claimed is None else share(self.claimed, of="--claimed")
+
+    def _check_numbers(self) -> None:
+        from attncost.cost.utilisation import check_positive
+
+        if self.tokens_per_second is not None and self.peak is not None:
+            peak = magnitude(self.peak, of="--peak")
+            numbers = {"--tokens-per-second": self.tokens_per_second, "--peak": peak}
+            check_positive(**numbers, **{"--devices": self.devices})
+        if self.claimed is not None:
+            check_share(self.claimed, of="--claimed")
 
 
 def _flags(options: "dict[str, object]") -> "dict[str, object]":
@@ -156,15 +165,31 @@ def _compared(targets: "list[Weightless]", shown: "list[Subject]", *, command: s
     from attncost.cost.difference import difference
     from attncost.report.differing import difference_document
 
-    first, second = targets
-    longest = min(_LONGEST, *(target.longest or _LONGEST for target in targets))
     over = None
-    if first.usual is not None and second.usual is not None:
-        training = shown[0].training
-        over = cheaper(
-            lambda n: first.counted(n, training=training),
-            lambda n: second.counted(n, training=training),
-            longest=longest,
-        )
+    if all(target.usual is not None for target in targets):
+        longest = min(_LONGEST, *(target.longest or _LONGEST for target in targets))
+        first, second = map(_over_length, targets, shown)
+        over = cheaper(first, second, longest=longest)
     changes = difference(shown[0].owned, shown[1].owned)
     return difference_document((shown[0], shown[1]), changes, over, command=command)
+
+
+def _over_length(target: "Weightless", shown: "Subject") -> "Compared":
+    from attncost.cost.cheaper import Compared
+
+    sizes, training = shown.configuration, shown.training
+
+    def counted(n: int) -> "Counted":
+        if (n, 1) == (shown.length, shown.batch):
+            return shown.counted
+        return target.counted(n, training=training)
+
+    def formula(n: "Count") -> "Cost":
+        assert sizes is not None
+        # A backward pass multiplies every matrix twice; where it does not, the count disagrees.
+        return sizes.cost(n) * (3 if training else 1)
+
+    assert shown.length is not None
+    return Compared(
+        counted=counted, formula=None if sizes is None else formula, checked=shown.length
+    )

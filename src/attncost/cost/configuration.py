@@ -6,7 +6,6 @@ Understood are encoders of the BERT family and decoders of the GPT-2 and the Lla
 is refused by name, so that no formula is applied to a model that it does not describe.
 """
 
-import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.resources import files
@@ -19,7 +18,14 @@ from attncost.core.errors import ShapeError, UnknownName
 from attncost.cost.block import BlockSizes, block_cost, core_cost, linear_cost
 from attncost.cost.crossover import crossover
 from attncost.cost.learned import Biased, Learned
-from attncost.cost.settings import Settings, optional_size, size
+from attncost.cost.settings import (
+    Settings,
+    optional_size,
+    preset_settings,
+    read_settings,
+    refuse_own_code,
+    size,
+)
 from attncost.mechanisms.interface import Mechanism
 from attncost.patterns.causal import Causal
 from attncost.patterns.full import Full
@@ -72,6 +78,11 @@ class Configuration:
     def matrices(self) -> Count:
         """How many numbers the matrices of all blocks hold; each is a multiply-add for a token."""
         return linear_cost(self.block, length=1).useful // 2 * self.layers
+
+    @property
+    def caches(self) -> bool:
+        """Whether it keeps keys and values: what reads ahead cannot write on."""
+        return not isinstance(self.attention, Full)
 
     def kv_bytes_per_token(self, itemsize: int = 2) -> Count:
         """Return the bytes of keys and values that a cache keeps of each token.
@@ -126,18 +137,9 @@ def read_config(path: str | Path, *, name: str | None = None) -> Configuration:
         UnknownName: If its architecture is not understood.
     """
     path = Path(path)
-    file = path / "config.json" if path.is_dir() else path
-    if not file.is_file():
-        raise ShapeError(
-            f"{path} has no config.json: expected the folder of a Hugging Face model, or that file."
-        )
-    try:
-        settings = json.loads(file.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise ShapeError(f"{file} is not JSON: {error}.") from error
-    if not isinstance(settings, dict):
-        raise ShapeError(f"{file} must hold an object of settings, got {type(settings).__name__}.")
-    return _understood(settings, name=name or file.resolve().parent.name, source="its config.json")
+    settings = read_settings(path)
+    home = path if path.is_dir() else path.parent
+    return _understood(settings, name=name or home.resolve().name, source="its config.json")
 
 
 def presets() -> tuple[str, ...]:
@@ -154,16 +156,12 @@ def preset(name: str) -> Configuration:
     """
     if name not in presets():
         raise UnknownName("preset", name, presets())
-    settings = json.loads((files(__package__) / "presets" / f"{name}.json").read_text())
+    settings = preset_settings(name)
     return _understood(settings, name=name, source=settings["source"])
 
 
 def _understood(settings: Settings, *, name: str, source: str) -> Configuration:
-    if "auto_map" in settings:
-        raise ShapeError(
-            f"{name} needs code of its own ({', '.join(sorted(settings['auto_map']))}), which is "
-            "never run: give a model whose architecture comes with transformers."
-        )
+    refuse_own_code(settings, model=name)
     kind = str(settings.get("model_type", ""))
     if kind not in _FAMILIES:
         raise UnknownName("understood model_type", kind, _FAMILIES)

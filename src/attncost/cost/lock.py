@@ -1,29 +1,22 @@
-"""`cost.lock`: what models cost, exactly, as a file to commit and to compare with.
+"""What is kept in a `cost.lock` of the count of a model, and what changed since.
 
-One section a model, one module a line, so that a change of a model is a change of few lines. FLOPs
-by definition (`dense`, `useful`), parameters, bytes of keys and values, and what has no price are
-the same everywhere. What is `executed`, `elementwise` operations and bytes follow the libraries:
-they are compared where those are of the versions that wrote the file.
+FLOPs by definition (`dense`, `useful`), parameters, bytes of keys and values, and what has no price
+are the same everywhere. What is `executed`, `elementwise` operations and bytes follow the
+libraries: they are compared where those are of the versions that wrote the file.
+
+A count does not see everything: attention that is written by hand shows no window. So the reasons
+why `useful` is only an upper bound are kept too, and all settings of a model that has some.
 """
 
-import json
-import os
-import re
-import tomllib
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field
-from pathlib import Path
+from dataclasses import dataclass, field
 from typing import Any, Final, final
 
-from attncost.core.errors import ShapeError, StorageError
 from attncost.cost.counting.counted import Counted
-from attncost.cost.difference import FIELDS, Change, Own, Owned, difference
+from attncost.cost.difference import FIELDS, Change, Owned, difference
 
-SCHEMA: Final = "attncost.lock/1"
 ALWAYS: Final = ("parameters", "dense", "useful")
-_HEAD: Final = """\
-# What models cost, exactly. Compare: attncost check MODEL. Write anew: attncost check MODEL --write
-"""
+ABSENT: Final = "absent"
 
 
 @final
@@ -37,6 +30,8 @@ class Locked:
         totals: Of the whole, by name.
         modules: What every module costs by itself.
         unpriced: Calls of operations without a formula, by module and operation.
+        at_most: Why `useful` is only an upper bound, in order of the alphabet.
+        settings: Those of a `config.json` that may decide what attention reads.
         versions: Of this package and the libraries that it was counted with.
     """
 
@@ -44,6 +39,8 @@ class Locked:
     totals: dict[str, int]
     modules: Owned
     unpriced: dict[str, int] = field(default_factory=dict)
+    at_most: tuple[str, ...] = ()
+    settings: dict[str, Any] = field(default_factory=dict)
     versions: dict[str, str] = field(default_factory=dict)
 
 
@@ -56,18 +53,23 @@ class Verdict:
         changes: Modules that differ, dearest first.
         totals: Totals that differ, by name: before, after.
         unpriced: Operations without a price that differ, by name: calls before, after.
+        at_most: Why `useful` is only an upper bound, before and after, if that differs.
+        settings: Those that differ, by name: before, after.
         left_out: Why some counts were not compared; None if all were.
     """
 
     changes: tuple[Change, ...]
     totals: dict[str, tuple[int, int]]
     unpriced: dict[str, tuple[int, int]]
+    at_most: tuple[tuple[str, ...], tuple[str, ...]] | None
+    settings: dict[str, tuple[Any, Any]]
     left_out: str | None
 
     @property
     def equal(self) -> bool:
         """Whether nothing differs."""
-        return not (self.changes or self.totals or self.unpriced)
+        counts = self.changes or self.totals or self.unpriced
+        return not (counts or self.at_most or self.settings)
 
 
 def locked(
@@ -78,7 +80,7 @@ def locked(
     versions: Mapping[str, str],
     kv_bytes_per_token: int | None = None,
 ) -> Locked:
-    """Return what to keep of a count.
+    """Return what to keep of a count; settings are for the caller to add.
 
     Args:
         counted: The count.
@@ -100,6 +102,7 @@ def locked(
         totals=totals,
         modules=modules,
         unpriced=unpriced,
+        at_most=tuple(sorted(counted.at_most)),
         versions=dict(versions),
     )
 
@@ -115,6 +118,8 @@ def compare(before: Locked, after: Locked) -> Verdict:
         changes=changes,
         totals=_differ(before.totals, after.totals, compared),
         unpriced=_differ(before.unpriced, after.unpriced, {**before.unpriced, **after.unpriced}),
+        at_most=_bounds(before, after, same=same),
+        settings=_set(before.settings, after.settings, same=same),
         left_out=None if same else _left_out(before.versions, after.versions),
     )
 
@@ -126,88 +131,27 @@ def _differ(
     return {name: (old, new) for name, (old, new) in pairs.items() if old != new}
 
 
+def _bounds(
+    before: Locked, after: Locked, *, same: bool
+) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
+    """Compare the reasons; with other versions, which may word them anew, whether there are any."""
+    pair = before.at_most, after.at_most
+    alike = pair[0] == pair[1] if same else bool(pair[0]) is bool(pair[1])
+    return None if alike else pair
+
+
+def _set(
+    before: Mapping[str, Any], after: Mapping[str, Any], *, same: bool
+) -> dict[str, tuple[Any, Any]]:
+    """Compare settings; another version may know more of them, which changes no model."""
+    names = [n for n in {**before, **after} if same or (n in before and n in after)]
+    pairs = {name: (before.get(name, ABSENT), after.get(name, ABSENT)) for name in names}
+    # What is true is equal to 1, and another setting.
+    return {n: pair for n, pair in pairs.items() if repr(pair[0]) != repr(pair[1])}
+
+
 def _left_out(before: Mapping[str, str], after: Mapping[str, str]) -> str:
     names = sorted({**before, **after})
     apart = [n for n in names if before.get(n) != after.get(n)]
     words = ", ".join(f"{n} {before.get(n, '-')}, here {after.get(n, '-')}" for n in apart)
     return f"executed, elementwise and bytes were not compared: locked with {words}."
-
-
-def read_lock(path: Path) -> dict[str, Locked]:
-    """Read a lock, by the names of its models.
-
-    Raises:
-        StorageError: If there is no such file.
-        ShapeError: If it is no lock of this kind.
-    """
-    try:
-        found = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise StorageError(f"{path} cannot be read ({error.strerror}).") from error
-    except ValueError as error:
-        raise ShapeError(f"{path} is not TOML: {error}.") from error
-    if found.pop("schema", None) != SCHEMA:
-        raise ShapeError(f"{path} must begin with schema = {SCHEMA!r}: write it anew with --write.")
-    try:
-        return {name: _read(section) for name, section in found.get("models", {}).items()}
-    except (TypeError, KeyError, AttributeError) as error:
-        raise ShapeError(f"{path} is damaged ({error}): write it anew with --write.") from error
-
-
-def _read(section: Any) -> Locked:  # noqa: ANN401 -- whatever TOML holds
-    modules = {name: Own(**own) for name, own in section.pop("modules").items()}
-    return Locked(modules=modules, **section)
-
-
-def write_lock(path: Path, models: Mapping[str, Locked]) -> None:
-    """Write a lock, whole or not at all.
-
-    Raises:
-        StorageError: If it cannot be written.
-    """
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        beside.write_text(_written(models), encoding="utf-8")
-        beside.replace(path)
-    except OSError as error:
-        beside.unlink(missing_ok=True)
-        raise StorageError(f"{path} cannot be written ({error.strerror}).") from error
-
-
-def _written(models: Mapping[str, Locked]) -> str:
-    sections = [_section(name, models[name]) for name in sorted(models)]
-    return "\n".join([_HEAD + f"schema = {json.dumps(SCHEMA)}\n", *sections])
-
-
-def _section(name: str, model: Locked) -> str:
-    key = f"models.{_key(name)}"
-    plain: dict[str, Mapping[str, Any]] = {
-        "setting": model.setting,
-        "versions": model.versions,
-        "totals": model.totals,
-        "unpriced": model.unpriced,
-        "modules": {n: asdict(own) for n, own in model.modules.items()},
-    }
-    lines = []
-    for part, values in plain.items():
-        lines += [f"[{key}.{part}]"]
-        ordered = sorted(values, key=_naturally) if part in ("modules", "unpriced") else values
-        lines += [f"{_key(one)} = {_value(values[one])}" for one in ordered]
-        lines.append("")
-    return "\n".join(lines)
-
-
-def _key(name: str) -> str:
-    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else json.dumps(name, ensure_ascii=False)
-
-
-def _value(value: object) -> str:
-    if isinstance(value, dict):
-        return "{ " + ", ".join(f"{_key(k)} = {_value(v)}" for k, v in value.items()) + " }"
-    return json.dumps(value, ensure_ascii=False)
-
-
-def _naturally(name: str) -> list[tuple[int, str]]:
-    """Sort layers.2 before layers.10."""
-    parts = re.split(r"(\d+)", name)
-    return [(int(part), "") if part.isdecimal() else (-1, part) for part in parts]

@@ -1,5 +1,8 @@
 """The settings of a `config.json`, read with care: a size is a positive whole number or refused."""
 
+import json
+from importlib.resources import files
+from pathlib import Path
 from typing import Any, Final, TypeAlias
 
 from attncost.core.errors import ShapeError
@@ -7,6 +10,48 @@ from attncost.core.errors import ShapeError
 Settings: TypeAlias = dict[str, Any]
 
 _GREATEST: Final = 1 << 24
+
+
+def read_settings(path: Path) -> Settings:
+    """Read the settings of a folder of Hugging Face, or of its `config.json`.
+
+    Raises:
+        ShapeError: If there is no such file, or it holds something else.
+    """
+    file = path / "config.json" if path.is_dir() else path
+    if not file.is_file():
+        raise ShapeError(
+            f"{path} has no config.json: expected the folder of a Hugging Face model, or that file."
+        )
+    try:
+        found = json.loads(file.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ShapeError(f"{file} is not JSON: {error}.") from error
+    if not isinstance(found, dict):
+        raise ShapeError(f"{file} must hold an object of settings, got {type(found).__name__}.")
+    return found
+
+
+def preset_settings(name: str) -> Settings:
+    """Return the settings of a preset that there is, and under `source` where they are from."""
+    text = (files(__package__) / "presets" / f"{name}.json").read_text(encoding="utf-8")
+    found: Settings = json.loads(text)
+    return found
+
+
+def refuse_own_code(settings: Settings, *, model: str) -> None:
+    """Refuse a model that comes with code of its own.
+
+    Raises:
+        ShapeError: If it does.
+    """
+    if "auto_map" in settings:
+        named = settings["auto_map"]
+        classes = ", ".join(sorted(named)) if isinstance(named, dict) else "auto_map"
+        raise ShapeError(
+            f"{model} needs code of its own ({classes}), which is never run: give a model whose "
+            "architecture comes with transformers."
+        )
 
 
 def size(settings: Settings, key: str, *, model: str) -> int:

@@ -5,19 +5,20 @@ run, and nothing is fetched. What the model computes is one forward pass over wh
 fills a cache, as when it reads a prompt.
 """
 
-import json
+from collections.abc import Callable
+from copy import deepcopy
 from dataclasses import dataclass
 from importlib import import_module
-from importlib.resources import files
 from pathlib import Path
 from typing import Any, Final, final
 
 import torch
 from torch import Tensor, nn
 
-from attncost.core.errors import AttnCostError, ShapeError, UnknownName
-from attncost.cost.settings import Settings
-from attncost.integrations.theirs import explained
+from attncost.core.errors import AttnCostError, ShapeError
+from attncost.cost.settings import Settings, preset_settings, refuse_own_code
+from attncost.integrations.kinds import check_sizes, class_of, kind_of
+from attncost.integrations.theirs import foreign
 
 # What an architecture is for, by the end of its name, and the class that builds any such model.
 _HEADS: Final = {
@@ -52,31 +53,9 @@ class Built:
         return {"input_ids": tokens} | ({"decoder_input_ids": tokens} if writes else {})
 
 
-def settings(path: Path) -> Settings:
-    """Read the settings of a folder of Hugging Face, or of its `config.json`.
-
-    Raises:
-        ShapeError: If there is no such file, or it holds something else.
-    """
-    file = path / "config.json" if path.is_dir() else path
-    if not file.is_file():
-        raise ShapeError(
-            f"{path} has no config.json: expected the folder of a Hugging Face model, or that file."
-        )
-    try:
-        found = json.loads(file.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise ShapeError(f"{file} is not JSON: {error}.") from error
-    if not isinstance(found, dict):
-        raise ShapeError(f"{file} must hold an object of settings, got {type(found).__name__}.")
-    return found
-
-
 def published(name: str) -> Settings:
     """Return the settings of a preset."""
-    text = (files("attncost.cost") / "presets" / f"{name}.json").read_text(encoding="utf-8")
-    found: Settings = json.loads(text)
-    return {key: value for key, value in found.items() if key != "source"}
+    return {key: value for key, value in preset_settings(name).items() if key != "source"}
 
 
 def cached(name: str) -> Path | None:
@@ -98,42 +77,50 @@ def build(given: Settings, *, name: str) -> Built:
 
     Raises:
         AttnCostError: If transformers is not there.
-        ShapeError: If it needs code of its own, reads no tokens, or cannot be built.
-        UnknownName: If transformers has no such kind of model.
+        ShapeError: If it needs code of its own, reads no tokens, cannot be built, or transformers
+            has no such kind of model.
     """
-    if "auto_map" in given:
-        raise ShapeError(
-            f"{name} needs code of its own ({', '.join(sorted(given['auto_map']))}), which is "
-            "never run: give a model whose architecture comes with transformers."
-        )
+    refuse_own_code(given, model=name)
     try:
         transformers = import_module("transformers")
     except ImportError as error:
         raise AttnCostError(
             "models of Hugging Face need transformers: pip install 'attncost[hf]'."
         ) from error
-    kind = str(given.get("model_type", ""))
-    if kind not in transformers.CONFIG_MAPPING:
-        raise UnknownName("model_type of transformers", kind, transformers.CONFIG_MAPPING)
-    with explained(name):
+    kind = kind_of(given, model=name, known=transformers.CONFIG_MAPPING)
+    check_sizes(given, model=name)
+    written = class_of(given, model=name, transformers=transformers)
+    with foreign(name):
         config = transformers.CONFIG_MAPPING[kind].from_dict(given)
     _check_text(config, name)
-    if hasattr(config, "use_cache"):
-        config.use_cache = True  # Without one, models look at values for packed documents.
-    auto = getattr(transformers, _head(given))
+    auto = getattr(transformers, _head(written))
     # On the meta device the grouped products of experts exist in bfloat16 alone.
     experts = any(getattr(config, one, None) for one in _EXPERTS)
     kind_of_number = {"dtype": torch.bfloat16} if experts and config.dtype is None else {}
-    with explained(name), torch.device("meta"):
-        module = auto.from_config(config, **kind_of_number).eval()
-    module.config.pad_token_id = None  # Or values are looked at for padding, to warn of it.
+    with foreign(name):
+        module: Any = bare(lambda settled: auto.from_config(settled, **kind_of_number), config)
     if module.main_input_name != "input_ids":
         raise _no_text(name, module.main_input_name)
     return Built(module=module, longest=_longest(module, config), trained=_trained(config))
 
 
-def _head(given: Settings) -> str:
-    written = str((given.get("architectures") or [""])[0])
+def bare(make: Callable[[Any], nn.Module], config: Any) -> nn.Module:  # noqa: ANN401 -- theirs
+    """Make a model without weights that looks at no values, in evaluation mode.
+
+    Args:
+        make: Makes it from its configuration, such as its class.
+        config: The configuration, which stays as it is.
+    """
+    config = deepcopy(config)
+    if hasattr(config, "use_cache"):
+        config.use_cache = True  # Without one, models look at values for packed documents.
+    with torch.device("meta"):
+        module: Any = make(config)
+    module.config.pad_token_id = None  # Or values are looked at for padding, to warn of it.
+    return module.eval()  # type: ignore[no-any-return]
+
+
+def _head(written: str) -> str:
     return next((auto for end, auto in _HEADS.items() if written.endswith(end)), "AutoModel")
 
 

@@ -18,7 +18,7 @@ import torch
 from torch import Tensor, nn
 
 from attncost.core.errors import ShapeError, UnknownName
-from attncost.integrations.theirs import asks_for_values, explained
+from attncost.integrations.theirs import asks_for_values, explained, foreign
 
 # A module, its inputs by position and by keyword.
 Parts: TypeAlias = tuple[nn.Module, tuple[Any, ...], dict[str, Any]]
@@ -81,7 +81,7 @@ def _taken(function: Callable[..., Any], text: str) -> list[str]:
 
 
 def _made(function: Callable[..., Any], text: str, sizes: dict[str, int]) -> Any:  # noqa: ANN401 -- theirs
-    with _importable(), explained(text):
+    with _importable(), foreign(text):
         try:
             with torch.device("meta"):
                 return function(**sizes)
@@ -108,7 +108,7 @@ def _found(text: str) -> Callable[..., Any]:
     home, _, name = text.partition(":")
     if not all(part.isidentifier() for part in (*home.split("."), name)):
         raise ShapeError(f"expected package.module:factory, got {text!r}.")
-    with _importable(), explained(text):
+    with _importable(), foreign(text):
         try:
             module = import_module(home)
         except ModuleNotFoundError as error:

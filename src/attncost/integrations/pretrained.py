@@ -82,6 +82,24 @@ def demo_folder() -> Path:
     return Path(path)
 
 
+@contextmanager
+def quiet(logging: Any) -> Iterator[None]:  # noqa: ANN401 -- theirs is untyped
+    """Keep transformers from printing, and leave its settings as they were.
+
+    Args:
+        logging: Its `transformers.utils.logging`.
+    """
+    level, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    logging.set_verbosity(logging.CRITICAL)  # what it calls an error, it also raises
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        logging.set_verbosity(level)
+        if bars:
+            logging.enable_progress_bar()
+
+
 def _loaded(kind: str, folder: Path, **options: Any) -> Any:  # noqa: ANN401 -- theirs is untyped
     try:
         transformers, safetensors = (import_module(f) for f in ("transformers", "safetensors"))
@@ -90,24 +108,10 @@ def _loaded(kind: str, folder: Path, **options: Any) -> Any:  # noqa: ANN401 -- 
             "models of Hugging Face need transformers: pip install 'attncost[hf]'."
         ) from error
     try:
-        with _quiet(transformers.utils.logging):
+        with quiet(transformers.utils.logging):
             return getattr(transformers, kind).from_pretrained(
                 folder, local_files_only=True, trust_remote_code=False, **options
             )
     except (*_UNREADABLE, safetensors.SafetensorError) as error:
         reason = (str(error).strip() or type(error).__name__).splitlines()[0]
         raise ShapeError(f"{folder} cannot be read as {kind}: {reason}") from error
-
-
-@contextmanager
-def _quiet(logging: Any) -> Iterator[None]:  # noqa: ANN401 -- theirs is untyped
-    """Keep the library from printing, and leave its settings as they were."""
-    level, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
-    logging.set_verbosity_error()
-    logging.disable_progress_bar()
-    try:
-        yield
-    finally:
-        logging.set_verbosity(level)
-        if bars:
-            logging.enable_progress_bar()

@@ -21,11 +21,13 @@ from attncost.cost.block import BlockSizes
 from attncost.cost.configuration import Configuration, preset, presets, read_config
 from attncost.cost.counting.count import count
 from attncost.cost.counting.counted import Counted
+from attncost.cost.settings import read_settings
 from attncost.integrations import architecture
 from attncost.integrations.factory import factory
 from attncost.integrations.hf.telling import telling
+from attncost.integrations.kept import cached_numbers, kept_settings
 from attncost.integrations.pretrained import demo_folder
-from attncost.integrations.theirs import explained
+from attncost.integrations.theirs import foreign
 from attncost.nn.attention import Attention
 from attncost.patterns.full import Full
 
@@ -59,12 +61,13 @@ class Weightless:
     """A model that can be counted.
 
     Attributes:
-        name: As it was typed, but for a layer, which has one name.
+        name: As it was typed, but for a layer, which has one name, and without `/` at its end.
         make: Returns it with inputs of a length and a batch.
         usual: The length to count at, if nobody says otherwise; None if its inputs have sizes of
             their own.
         longest: Tokens that its positions allow; None for any number.
         configuration: Its sizes, if they are understood.
+        built: The model of transformers, if it is one.
     """
 
     name: str
@@ -72,6 +75,24 @@ class Weightless:
     usual: int | None
     longest: int | None = None
     configuration: Configuration | None = None
+    built: architecture.Built | None = None
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The settings that may decide what it costs; none for what has no `config.json`."""
+        return {} if self.built is None else kept_settings(self.built)
+
+    def kv_bytes_per_token(self, itemsize: int = 2) -> int | None:
+        """Return the bytes that a cache keeps of each token, until windows are full.
+
+        They are those of the cache that the model itself fills; None if it fills none, or one of
+        another kind.
+
+        Args:
+            itemsize: Bytes of one number; 2 for 16 bit.
+        """
+        numbers = None if self.built is None else cached_numbers(self.built, name=self.name)
+        return None if numbers is None else numbers * itemsize
 
     def sizes(self, length: int | None = None, batch: int | None = None) -> tuple[int, int] | None:
         """Return length and batch, those left out as usual; None if its inputs have their own.
@@ -89,7 +110,7 @@ class Weightless:
         found = {"length": length or self.usual, "batch": batch or 1}
         for name, given in (("length", length), ("batch", batch)):
             if given is not None and given < 1:
-                raise ShapeError(f"--{name} must be at least 1, got {given}.")
+                raise ShapeError(f"{name} must be at least 1, got {given}.")
         if self.longest is not None and found["length"] > self.longest:
             raise ShapeError(
                 f"{self.name} has positions for {self.longest} tokens, got a length of "
@@ -134,7 +155,7 @@ def counted(call: Call, *, name: str, training: bool = False) -> Counted:
     """
     call.module.train(training)
     gradients = nullcontext() if training else torch.no_grad()
-    with explained(name), gradients, telling(unpadded=call.unpadded):
+    with foreign(name), gradients, telling(unpadded=call.unpadded):
         return count(call.module, *call.inputs, training=training, **call.options)
 
 
@@ -145,6 +166,8 @@ def weightless(text: str) -> Weightless:
         ShapeError: If it names what cannot be made.
         UnknownName: If it names nothing.
     """
+    if not text.strip():
+        raise ShapeError("the model has no name: give demo, a folder, a preset or a function.")
     if text == _DEMO:
         return _folder(demo_folder(), name=_DEMO)
     if text.partition(":")[0] == _LAYER:
@@ -152,7 +175,7 @@ def weightless(text: str) -> Weightless:
     if text in presets():
         return _published(text)
     if Path(text).exists():
-        return _folder(Path(text), name=text)
+        return _folder(Path(text), name=str(Path(text)))
     if ":" in text:
         return _factory(text)
     cached = architecture.cached(text)
@@ -192,7 +215,7 @@ def _folder(path: Path, *, name: str) -> Weightless:
         sizes = read_config(path)
     except AttnCostError:
         sizes = None  # It can be counted all the same, but no formula says what it should be.
-    return _architecture(architecture.settings(path), name=name, sizes=sizes)
+    return _architecture(read_settings(path), name=name, sizes=sizes)
 
 
 def _published(name: str) -> Weightless:
@@ -214,6 +237,7 @@ def _architecture(
         usual=min(longest or built.trained or _USUAL, _USUAL),
         longest=longest,
         configuration=sizes,
+        built=built,
     )
 
 

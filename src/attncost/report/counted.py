@@ -7,7 +7,10 @@ from typing import Any, Final
 
 from attncost.core.cost import Cost
 from attncost.core.units import show
-from attncost.cost.counting.counted import Counted
+from attncost.cost.conventions import convention
+from attncost.cost.counting.counted import CORE, Counted
+from attncost.cost.counting.registry import ACTIVATIONS, ATTENTION
+from attncost.report.bounds import bounded, exactness, least, why_at_most
 from attncost.report.conventions import Utilisation, as_others, by_convention, used
 from attncost.report.document import Column, Document, Finding, Section, Table
 from attncost.report.folded import folded
@@ -15,7 +18,7 @@ from attncost.report.subject import TOTALS, Subject
 
 _SCHEMA: Final = "attncost.count/1"
 _ROWS: Final = 20  # of modules on a screen
-_CORE: Final = ("attention", "activations")
+_BY_HAND: Final = "products of two activations"
 _CONTAINERS: Final = frozenset({"ModuleList", "ModuleDict"})
 
 
@@ -40,9 +43,9 @@ def count_document(
     return Document(
         schema=_SCHEMA,
         title=f"{subject.name} ({counted.name}): {subject.sizes}",
-        subtitle="A multiply-add is 2 FLOPs; exact counts, no weights were needed",
+        subtitle=exactness(counted),
         command=command,
-        findings=(*totals(subject), *used(utilisation, command=command)),
+        findings=(*used(subject, utilisation, command=command), *totals(subject)),
         sections=tuple(sections),
         facts={"models": [facts(subject)]},
     )
@@ -51,29 +54,31 @@ def count_document(
 def totals(subject: Subject) -> tuple[Finding, ...]:
     """Return what is known of the whole, a sentence each."""
     counted, command = subject.counted, subject.command
-    least = "at least " if counted.at_least else ""
-    most = "at most " if counted.at_most else ""
+    beyond = least(counted)
     useful, dense, executed = (
         show(flops, "flops") for flops in (counted.useful, counted.dense, counted.executed)
     )
     found = [
         Finding(
             key="flops",
-            text=f"{least}{most}{useful} useful, {least}{dense} dense, {least}{executed} executed",
+            text=(
+                f"{bounded(counted, f'{useful} useful')}, {beyond}{dense} dense, "
+                f"{beyond}{executed} executed"
+            ),
             values={name: subject.totals[name] for name in ("useful", "dense", "executed")},
             command=command,
         ),
         Finding(
             key="attention",
-            text=f"{show(counted.attention_share, 'percent')} of the useful FLOPs are attention's",
+            text=_share(counted),
             values={"share": counted.attention_share},
             command=command,
         ),
         Finding(
             key="rest",
             text=(
-                f"{least}{show(counted.elementwise, 'count')} elementwise operations, "
-                f"{show(counted.bytes, 'bytes')} moved: {show(counted.intensity, 'count')} "
+                f"{beyond}{show(counted.elementwise, 'count')} elementwise operations, "
+                f"{beyond}{show(counted.bytes, 'bytes')} moved: {show(counted.intensity, 'count')} "
                 "FLOPs a byte"
             ),
             values={"intensity": counted.intensity},
@@ -90,13 +95,30 @@ def totals(subject: Subject) -> tuple[Finding, ...]:
         ),
     ]
     if counted.at_most:
-        why = "; ".join(counted.at_most)
-        found.append(Finding(key="at_most", text=f"at most, because {why}", command=command))
+        found.append(Finding(key="at_most", text=why_at_most(counted), command=command))
     return tuple(found)
+
+
+def _share(counted: Counted) -> str:
+    if not counted.core.useful:
+        return "none of the useful FLOPs are attention's"
+    share = f"{show(counted.attention_share, 'percent')} of the useful FLOPs are"
+    whose = _core(counted)
+    return f"{share} attention's" if whose == ATTENTION else f"{share} those of {whose}"
+
+
+def _core(counted: Counted) -> str:
+    """Name what `Counted.core` is made of: an operator of attention, products by hand, or both."""
+    steps = {row.step for row in counted.rows if row.step in CORE and row.cost.useful}
+    if ACTIVATIONS not in steps:
+        return ATTENTION
+    return _BY_HAND if ATTENTION not in steps else f"attention and other {_BY_HAND}"
 
 
 def _memory(subject: Subject) -> str:
     text, kv = f"{subject.counted.parameters:,} parameters", subject.kv_bytes_per_token
+    if subject.configuration is None:
+        return f"{text}; KV bytes: not known for this architecture"
     return text if kv is None else f"{text}; {kv:,} bytes of keys and values a token in 16 bit"
 
 
@@ -124,13 +146,35 @@ def by_step(counted: Counted, *, command: str) -> Table:
             Column("moved", "bytes"),
         ),
         rows=rows,
+        note=_executed(counted),
         command=command,
     )
+
+
+def _executed(counted: Counted) -> str:
+    """Say what is executed beyond what is useful."""
+    if counted.executed == counted.useful:
+        return ""
+    notes = []
+    functions = dict.fromkeys(row.function for row in counted.attention)
+    full = [row for row in counted.attention if row.executed == row.dense > row.useful]
+    if full:
+        names = ", ".join(dict.fromkeys(row.function for row in full))
+        notes.append(
+            f"what {names} multiplies by PyTorch's own counting, all pairs; kernels that skip "
+            "masked tiles do less"
+        )
+    elif functions:
+        notes.append(f"what {', '.join(functions)} multiplies, masked pairs of a tile included")
+    if counted.recomputation.executed:
+        notes.append("with what is computed again for the backward pass")
+    return f"Executed: {'; '.join(notes)}." if notes else ""
 
 
 def by_module(counted: Counted, *, command: str, depth: int | None = None) -> Table:
     """Return the cost of every module with all that is in it; repeated layers take one line."""
     costs, attention = counted.by_module, _attention_by_module(counted)
+    core_name = _core(counted)
     shown = {
         name: (kind, int(costs[name].useful))
         for name, kind in counted.modules.items()
@@ -151,12 +195,15 @@ def by_module(counted: Counted, *, command: str, depth: int | None = None) -> Ta
         columns=(
             Column("module"),
             Column("alike", "exact"),
-            Column("useful, each", "flops"),
-            Column("share of all", "percent"),
-            Column("attention", "percent"),
+            Column("useful, one of them", "flops"),
+            Column("share, all of them", "percent"),
+            Column(core_name, "percent"),
         ),
         rows=tuple(rows),
-        note="Attention: its part of the module's own FLOPs. Without products: left out here.",
+        note=(
+            f"{core_name[0].upper()}{core_name[1:]}: part of the FLOPs of the module itself. "
+            "Modules without products are left out."
+        ),
         command=command,
     )
 
@@ -164,7 +211,7 @@ def by_module(counted: Counted, *, command: str, depth: int | None = None) -> Ta
 def _attention_by_module(counted: Counted) -> Counter[str]:
     found: Counter[str] = Counter()
     for row in counted.rows:
-        if row.step in _CORE and row.phase != "recomputation":
+        if row.step in CORE and row.phase != "recomputation":
             parts = row.module.split(".")
             for end in range(len(parts) + 1):
                 found[".".join(parts[:end])] += int(row.cost.useful)
@@ -213,7 +260,7 @@ def unpriced(counted: Counted, command: str) -> Table:
 def facts(subject: Subject) -> dict[str, Any]:
     """Return all that was counted as plain data, every digit of it."""
     counted, whole = subject.counted, subject.counted.by_module
-    attention = _attention_by_module(counted)
+    attention, conventions = _attention_by_module(counted), by_convention(subject)
     return {
         "name": subject.name,
         "class": counted.name,
@@ -243,7 +290,8 @@ def facts(subject: Subject) -> dict[str, Any]:
         ],
         "attention": [asdict(row) for row in counted.attention],
         "unpriced": [asdict(one) for one in counted.unpriced],
-        "conventions": by_convention(subject),
+        "conventions": conventions,
+        "sources": {name: convention(name).source for name in conventions},
     }
 
 

@@ -6,9 +6,12 @@ from typing import Any, Final, final
 from attncost.cost.configuration import Configuration
 from attncost.measure.target import Target
 from attncost.report.alternatives import alternatives
-from attncost.report.document import Document
+from attncost.report.counted import facts as counted_facts
+from attncost.report.document import Chapter, Document
+from attncost.report.modules import modules
 from attncost.report.padding import Text, padding
 from attncost.report.priced import priced
+from attncost.report.subject import Subject
 from attncost.report.timed import Timing, timed
 
 # Of a run's first row: what a page says in its own places.
@@ -23,11 +26,13 @@ class Material:
     """What a report is made of beside formulas; what is None has no chapter.
 
     Attributes:
+        counted: The count of it.
         text: A text to measure padding on.
         timing: Measured time and memory.
         beside: A model of long contexts to price beside it.
     """
 
+    counted: Subject | None = None
     text: Text | None = None
     timing: Timing | None = None
     beside: Configuration | None = None
@@ -43,8 +48,10 @@ def report(target: Target, material: Material, *, command: str, formulas: str) -
         formulas: What reproduces all that is computed, at once and without measuring.
     """
     model, text, timing = target.configuration, material.text, material.timing
-    lengths = _lengths(target)
+    lengths = priced_lengths(target)
     chapters = [priced(model, lengths=lengths, command=formulas)]
+    if material.counted:
+        chapters.append(Chapter((), modules(material.counted, name=model.name)))
     if timing:
         chapters.append(timed(target, timing))
     if text:
@@ -62,11 +69,12 @@ def report(target: Target, material: Material, *, command: str, formulas: str) -
         command=command,
         findings=tuple(finding for chapter in chapters for finding in chapter.findings),
         sections=tuple(chapter.section for chapter in chapters),
-        facts=_facts(target, timing, text),
+        facts=_facts(target, material),
     )
 
 
-def _lengths(target: Target) -> tuple[int, ...]:
+def priced_lengths(target: Target) -> tuple[int, ...]:
+    """Return the lengths that a model is priced at, increasing."""
     longest = target.configuration.longest
     if not target.lengths and longest is None:
         return _LONG
@@ -88,7 +96,8 @@ def _subtitle(timing: Timing | None) -> str:
     )
 
 
-def _facts(target: Target, timing: Timing | None, text: Text | None) -> dict[str, Any]:
+def _facts(target: Target, material: Material) -> dict[str, Any]:
+    text, timing = material.text, material.timing
     facts: dict[str, Any] = {
         "model": target.name,
         "contains": (
@@ -97,6 +106,8 @@ def _facts(target: Target, timing: Timing | None, text: Text | None) -> dict[str
             else "It contains no text and no weights."
         ),
     }
+    if material.counted:
+        facts["counted"] = counted_facts(material.counted)
     if timing:
         facts["environment"] = {
             key: round(value, 2) if isinstance(value, float) else value

@@ -21,7 +21,7 @@ _ON_PAPER: Final = 8
 
 
 def block_groups(blocks: Iterable[Table | Figure], ident: str) -> Iterator[str]:
-    """Yield the blocks of a section; figures and narrow tables stand side by side.
+    """Yield the blocks of a section; several figures and narrow tables side by side.
 
     Args:
         blocks: Its tables and figures.
@@ -33,7 +33,8 @@ def block_groups(blocks: Iterable[Table | Figure], ident: str) -> Iterator[str]:
         parts = [_block(block, f"{ident}-{number}") for number, block in members]
         mixed = any(isinstance(block, Table) for _, block in members)
         kind = "figures mixed" if mixed else "figures"
-        yield element("div", *parts, class_=kind) if narrow else "\n".join(parts)
+        alone = len(members) == 1 and mixed
+        yield element("div", *parts, class_=kind) if narrow and not alone else "\n".join(parts)
 
 
 def _is_narrow(block: Table | Figure) -> bool:

@@ -29,7 +29,7 @@ def priced(model: Configuration, *, lengths: Sequence[int], command: str) -> Cha
     finding = Finding(
         key=f"cost_{key(model)}",
         text=(
-            f"{_first(model.name)}, {longest:,} tokens: {show(whole, 'flops')}, "
+            f"{leading(model.name)}, {longest:,} tokens: {show(whole, 'flops')}, "
             f"{show(share, 'percent')} attention{_half(over)}."
         ),
         values={
@@ -143,7 +143,7 @@ def _half(over: int | None) -> str:
     return "" if over is None else f"; half from {over:,}"
 
 
-def _first(name: str) -> str:
+def leading(name: str) -> str:
     """Begin a sentence with a name; one that is no phrase stays as it is."""
     return name.capitalize() if " " in name else name
 

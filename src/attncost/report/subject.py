@@ -6,7 +6,6 @@ from typing import Final, final
 from attncost.cost.configuration import Configuration
 from attncost.cost.counting.counted import Counted
 from attncost.cost.difference import Owned
-from attncost.patterns.full import Full
 
 TOTALS: Final = ("useful", "dense", "executed", "elementwise", "bytes")
 
@@ -24,6 +23,8 @@ class Subject:
         batch: Sequences; None likewise.
         training: Whether the backward pass was counted, too.
         configuration: Its sizes, if they are understood.
+        kv_bytes_per_token: Bytes of keys and values in a cache of 16-bit numbers; None without
+            one, or if its kind is not known.
         command: What counts it.
     """
 
@@ -34,6 +35,7 @@ class Subject:
     batch: int | None
     training: bool
     configuration: Configuration | None = None
+    kv_bytes_per_token: int | None = None
     command: str = ""
 
     @property
@@ -44,15 +46,6 @@ class Subject:
             return f"its own inputs, {passes}"
         batch = "one sequence" if self.batch == 1 else f"{self.batch:,} sequences"
         return f"{batch} of {self.length:,} tokens, {passes}"
-
-    @property
-    def kv_bytes_per_token(self) -> int | None:
-        """Bytes of keys and values in a cache of 16-bit numbers; None if unknown or without one."""
-        sizes = self.configuration
-        # What reads ahead cannot write on, and keeps no cache.
-        if sizes is None or isinstance(sizes.attention, Full):
-            return None
-        return int(sizes.kv_bytes_per_token())
 
     @property
     def totals(self) -> dict[str, int]:
