@@ -13,9 +13,9 @@ from attncost import kernels, mechanisms, patterns
 from attncost.core.options import Options
 from attncost.kernels.interface import Call, priced
 
-# Of a pattern 20 x (20 + 3 x 3) draws, of PyTorch's own masks 20 x 3.
+# Of a pattern 20 x (16 + 3 x 3) draws, of PyTorch's own masks 20 x 3.
 every_seed = pytest.mark.parametrize("seed", range(20))
-CALLS, OTHERS = 20, 3
+CALLS, OTHERS = 16, 3
 # Many random blocks take a second to draw where every call's types are checked.
 EXAMPLES = [
     [one for one in patterns.load(name).examples() if getattr(one, "random_blocks", 0) < 10]
