@@ -171,6 +171,15 @@ def test_json_names_who_counts_in_each_convention():
     assert "FlopCounterMode" in model["sources"]["dense"]
 
 
+@pytest.mark.parametrize(
+    ("kept", "said"), [(4096, "4,096 bytes of keys and values a token"), (None, "not known")]
+)
+def test_bytes_of_a_cache_are_said_also_where_sizes_are_not_understood(kept, said):
+    one = replace(subject(row("a", 10)), configuration=None, kv_bytes_per_token=kept)
+    (memory,) = [f.text for f in count_document(one).findings if f.key == "memory"]
+    assert said in memory
+
+
 def test_shares_are_of_the_whole_and_attention_of_the_module():
     rows = (row("a.x", 30), row("a.y", 10, step="attention"), row("b", 60))
     tables = {

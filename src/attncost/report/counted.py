@@ -117,9 +117,10 @@ def _core(counted: Counted) -> str:
 
 def _memory(subject: Subject) -> str:
     text, kv = f"{subject.counted.parameters:,} parameters", subject.kv_bytes_per_token
-    if subject.configuration is None:
-        return f"{text}; KV bytes: not known for this architecture"
-    return text if kv is None else f"{text}; {kv:,} bytes of keys and values a token in 16 bit"
+    if kv is not None:
+        return f"{text}; {kv:,} bytes of keys and values a token in 16 bit"
+    unknown = subject.configuration is None
+    return f"{text}; KV bytes: not known for this architecture" if unknown else text
 
 
 def by_step(counted: Counted, *, command: str) -> Table:
@@ -173,7 +174,7 @@ def _executed(counted: Counted) -> str:
 
 def by_module(counted: Counted, *, command: str, depth: int | None = None) -> Table:
     """Return the cost of every module with all that is in it; repeated layers take one line."""
-    costs, attention = counted.by_module, _attention_by_module(counted)
+    costs, attention = counted.by_module, counted.core_by_module
     core_name = _core(counted)
     shown = {
         name: (kind, int(costs[name].useful))
@@ -188,7 +189,7 @@ def by_module(counted: Counted, *, command: str, depth: int | None = None) -> Ta
     for fold in folded((name, alike) for name, alike in shown.items() if _depth(name) <= depth):
         one, times = int(costs[fold.names[0]].useful), len(fold.names)
         share = times * one / counted.useful
-        core = attention.get(fold.names[0], 0) / one
+        core = int(attention[fold.names[0]].useful) / one
         rows.append((_indented(fold.parts), times if times > 1 else None, one, share, core or None))
     return Table(
         title="Cost of each module",
@@ -206,16 +207,6 @@ def by_module(counted: Counted, *, command: str, depth: int | None = None) -> Ta
         ),
         command=command,
     )
-
-
-def _attention_by_module(counted: Counted) -> Counter[str]:
-    found: Counter[str] = Counter()
-    for row in counted.rows:
-        if row.step in CORE and row.phase != "recomputation":
-            parts = row.module.split(".")
-            for end in range(len(parts) + 1):
-                found[".".join(parts[:end])] += int(row.cost.useful)
-    return found
 
 
 def _depth(name: str) -> int:
@@ -260,7 +251,7 @@ def unpriced(counted: Counted, command: str) -> Table:
 def facts(subject: Subject) -> dict[str, Any]:
     """Return all that was counted as plain data, every digit of it."""
     counted, whole = subject.counted, subject.counted.by_module
-    attention, conventions = _attention_by_module(counted), by_convention(subject)
+    attention, conventions = counted.core_by_module, by_convention(subject)
     return {
         "name": subject.name,
         "class": counted.name,
@@ -283,7 +274,7 @@ def facts(subject: Subject) -> dict[str, Any]:
                 "module": name,
                 "class": kind,
                 **_plain(whole[name]),
-                "attention": attention.get(name, 0),
+                "attention": int(attention[name].useful),
                 "own": asdict(subject.owned[name]) if name in subject.owned else None,
             }
             for name, kind in counted.modules.items()

@@ -125,7 +125,7 @@ def _side_by_side(subjects: tuple[Subject, Subject], command: str) -> Table:
 
 
 def _kept(subject: Subject) -> str:
-    if subject.configuration is None:
+    if subject.kv_bytes_per_token is None and subject.configuration is None:
         return "not known"
     return shown(subject.kv_bytes_per_token, "kv_bytes_per_token")
 
