@@ -91,6 +91,16 @@ def attention(
     for name, x in (("q", q), ("k", k), ("v", v)):
         if not isinstance(x, torch.Tensor):
             raise ShapeError(f"{name} must be a tensor, got a {type(x).__name__}.")
+    wishes: Wishes = {
+        "key_mask": key_mask,
+        "segments": segments,
+        "bias": bias,
+        "alibi": alibi,
+        "softcap": softcap,
+        "sink": sink,
+        "scale": scale,
+        "dropout_p": dropout_p,
+    }
     if has_torch_function((q, k, v)):
         # Whoever watches PyTorch's functions meets this one as a whole, as if it were among them.
         return handle_torch_function(
@@ -100,34 +110,17 @@ def attention(
             k,
             v,
             pattern,
-            key_mask=key_mask,
-            segments=segments,
-            bias=bias,
-            alibi=alibi,
-            softcap=softcap,
-            sink=sink,
-            scale=scale,
-            dropout_p=dropout_p,
             return_lse=return_lse,
             kernel=kernel,
+            **wishes,  # type: ignore[arg-type]
         )
     kind = q.device.type
     # Meta tensors have no autocast, and asking for theirs raises.
     narrows = torch.amp.is_autocast_available(kind) and torch.is_autocast_enabled(kind)
     if narrows and q.dtype != torch.float64:
         q, k, v = (x.to(torch.get_autocast_dtype(kind)) for x in (q, k, v))
-    options = Options(
-        key_mask=key_mask,
-        segments=segments,
-        bias=bias,
-        alibi=alibi,
-        softcap=softcap,
-        sink=sink,
-        scale=scale,
-        dropout_p=dropout_p,
-        seed=torch.randint(2**62, (), device="cpu") if dropout_p else None,
-        return_lse=return_lse,
-    )
+    seed = torch.randint(2**62, (), device="cpu") if dropout_p else None
+    options = Options(seed=seed, return_lse=return_lse, **wishes)
     best = chosen(q, k, v, pattern, options, kernel)
     # What is computed in float32 for a reason must stay so.
     with torch.autocast(kind, enabled=False) if narrows else nullcontext():

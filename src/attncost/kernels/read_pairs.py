@@ -22,6 +22,7 @@ from torch import Tensor
 from torch.utils._python_dispatch import _disable_current_modes
 
 from attncost.core.options import Options
+from attncost.core.unseen import unseen
 from attncost.kernels.documents import documents, scattered
 from attncost.kernels.interface import Call
 from attncost.kernels.readers import BLOCK, PAIRS_AT_ONCE, readers
@@ -56,23 +57,12 @@ def read_pairs(call: Call) -> Read:
         return Read(0)
     found = {name: getattr(options, name) for name in _HIDING}
     given = {name: x for name, x in found.items() if x is not None}
-    unseen = tuple(name for name, x in given.items() if not is_visible(x))
+    hidden = tuple(name for name, x in given.items() if unseen(x))
     # Whoever counts operations, or makes them fake, shall not meet ours.
     with _disable_current_modes():
-        seen = {name: x.detach() for name, x in given.items() if name not in unseen}
+        seen = {name: x.detach() for name, x in given.items() if name not in hidden}
         sizes = (dims.batch, dims.heads, dims.length, dims.kv_length)
-        return Read(_counted(call.pattern, _Hiding(Options(**seen), sizes)), unseen)
-
-
-def is_visible(x: Tensor) -> bool:
-    """Say whether the numbers of a tensor can be looked at."""
-    return not (
-        torch.compiler.is_compiling()
-        or x.is_meta
-        or type(x).__torch_dispatch__ is not Tensor.__torch_dispatch__
-        or torch._C._functorch.is_functorch_wrapped_tensor(x)
-        or (x.is_cuda and torch.cuda.is_current_stream_capturing())
-    )
+        return Read(_counted(call.pattern, _Hiding(Options(**seen), sizes)), hidden)
 
 
 @final

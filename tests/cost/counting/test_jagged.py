@@ -2,11 +2,11 @@
 
 import pytest
 import torch
+from tests.cost.counting.met import Met
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.fx.experimental.symbolic_shapes import ShapeEnv
 from torch.nested import narrow, nested_tensor, nested_tensor_from_jagged
 from torch.nn.functional import scaled_dot_product_attention as sdpa
-from torch.overrides import TorchFunctionMode
 from torch.utils.flop_counter import FlopCounterMode
 
 from attncost.cost.counting.apis.sdpa import ScaledDotProductAttention
@@ -156,19 +156,8 @@ def test_what_torch_refuses_is_left_to_torch():
             sdpa(*args)
 
 
-class Met(TorchFunctionMode):
-    def __init__(self):
-        super().__init__()
-        self.calls = []
-
-    def __torch_function__(self, function, types, args=(), kwargs=None):
-        if function in API.functions():
-            self.calls += API.read(*args, **(kwargs or {}))
-        return function(*args, **(kwargs or {}))
-
-
 def test_the_call_is_met_where_it_is_made():
     x = jagged([4, 2], 2, 8)
-    with Met() as met:
+    with Met(API) as met:
         sdpa(x, x, x)
     assert [call.useful for call in met.calls] == [2 * (16 + 4)]

@@ -4,10 +4,10 @@ from itertools import product
 
 import pytest
 import torch
+from tests.cost.counting.met import Met
 from torch import nn
 from torch.func import functional_call, stack_module_state
 from torch.nn.functional import multi_head_attention_forward
-from torch.overrides import TorchFunctionMode
 from torch.utils.flop_counter import FlopCounterMode
 
 from attncost.cost.counting.apis.multihead import MultiHeadAttentionForward
@@ -18,20 +18,9 @@ API = MultiHeadAttentionForward()
 pytestmark = pytest.mark.filterwarnings("ignore:Support for mismatched key_padding_mask")
 
 
-class Met(TorchFunctionMode):
-    def __init__(self):
-        super().__init__()
-        self.calls = []
-
-    def __torch_function__(self, function, types, args=(), kwargs=None):
-        if function in API.functions():
-            self.calls += API.read(*args, **(kwargs or {})) or ()
-        return function(*args, **(kwargs or {}))
-
-
 def met(module, *args, **kwargs):
     """Return the one call that a module makes, and what it returns."""
-    with Met() as mode:
+    with Met(API) as mode:
         result = module(*args, **kwargs)
     (call,) = mode.calls
     return call, result
@@ -210,7 +199,7 @@ def test_static_keys_take_the_place_of_those_that_are_projected():
     static = torch.randn(4, 6, 4, requires_grad=True)
     args = (x, x, x, 8, 2, weight, None, None, None, True, 0.0, torch.randn(8, 8), None)
     kwargs = {"static_k": static, "static_v": static.detach(), "average_attn_weights": False}
-    with Met() as mode:
+    with Met(API) as mode:
         _, weights = multi_head_attention_forward(*args, **kwargs)
     (call,) = mode.calls
     assert call.useful == call.dense == weights.numel() == 2 * 2 * 3 * 7
@@ -245,7 +234,7 @@ def test_a_batch_of_models_is_left_to_its_products():
     x = torch.randn(5, 2, 8)
 
     def run(weights, x):
-        with Met() as mode:
+        with Met(API) as mode:
             functional_call(models[0], weights, (x, x, x))
         assert not mode.calls
         return x

@@ -5,9 +5,9 @@ from itertools import product
 
 import pytest
 import torch
+from tests.cost.counting.met import Met
 from torch.nn.attention.bias import causal_lower_right, causal_upper_left
 from torch.nn.functional import scaled_dot_product_attention as sdpa
-from torch.overrides import TorchFunctionMode
 from torch.utils.flop_counter import FlopCounterMode
 
 from attncost.cost.counting.apis.sdpa import ScaledDotProductAttention
@@ -193,21 +193,10 @@ def test_what_torch_refuses_is_left_to_torch(shapes, options):
         sdpa(q, k, v, **options)
 
 
-class Met(TorchFunctionMode):
-    def __init__(self):
-        super().__init__()
-        self.calls = []
-
-    def __torch_function__(self, function, types, args=(), kwargs=None):
-        if function in API.functions():
-            self.calls += API.read(*args, **(kwargs or {}))
-        return function(*args, **(kwargs or {}))
-
-
 def test_the_function_and_the_operation_are_met_however_they_are_called():
     q, mask = torch.randn(1, 2, 4, 8), torch.ones(4, 4, dtype=torch.bool).tril()
     operation = torch.ops.aten.scaled_dot_product_attention
-    with Met() as met:
+    with Met(API) as met:
         sdpa(q, q, q, mask)
         sdpa(query=q, key=q, value=q, attn_mask=mask, dropout_p=0.0, scale=0.5)
         sdpa(q, q, q, None, 0.0, True)
@@ -228,7 +217,7 @@ def test_sizes_without_values_count_alike_and_their_masks_leave_a_bound():
 
 def test_every_lane_of_vmap_is_counted():
     q, k, mask = torch.randn(3, 6, 2, 5, 4), torch.randn(2, 7, 4), torch.rand(6, 5, 7) < 0.5
-    with Met() as met:
+    with Met(API) as met:
         torch.vmap(sdpa, in_dims=(1, None, None))(q, k, k)
         torch.vmap(sdpa, in_dims=(1, None, None, 0))(q, k, k, mask)
         torch.vmap(lambda q: sdpa(q, k, k, mask[0]), in_dims=1)(q)

@@ -22,8 +22,8 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import _disable_current_modes
 from torch.utils._pytree import tree_leaves
 
+from attncost.core.unseen import unseen
 from attncost.cost.counting.apis.interface import Given
-from attncost.kernels.read_pairs import is_visible
 
 _MOST: Final = 1 << 28
 _AT_ONCE: Final = 1 << 21
@@ -77,7 +77,7 @@ def pairs_kept(mask: BlockMask) -> Kept:
     """Count the pairs that the blocks and functions of a mask leave."""
     b, h, n, m = mask.sizes
     blocks = [mask.some, *([mask.full] if mask.full else [])]
-    if not all(is_visible(x) for listed in blocks for x in listed):
+    if any(unseen(x) for listed in blocks for x in listed):
         return Kept(b * h * n * m, b * h * n * m, _NO_BLOCKS)
     # Whoever counts operations, or makes them fake, shall not meet ours.
     with _disable_current_modes(), torch.no_grad():

@@ -20,6 +20,7 @@ from torch import Tensor
 from torch.utils._python_dispatch import _disable_current_modes
 
 from attncost.core.counts import triangle
+from attncost.core.unseen import unseen
 from attncost.cost.counting.told import told
 
 _HIDDEN: Final = -1e4
@@ -142,25 +143,6 @@ def _stored(mask: Tensor, sizes: Sizes) -> Tensor:
 
 def _plain(mask: Tensor) -> Tensor:
     return mask.detach().as_subclass(Tensor)
-
-
-def unseen(tensor: Tensor) -> str | None:
-    """Return why the values of a tensor cannot be looked at, as words that follow its name.
-
-    >>> unseen(torch.ones(3, device="meta"))
-    'on the meta device'
-    """
-    if type(tensor).__torch_dispatch__ is not Tensor.__torch_dispatch__:
-        return f"of class {type(tensor).__name__}"
-    if tensor.is_meta:
-        return "on the meta device"
-    if torch._C._functorch.is_functorch_wrapped_tensor(tensor):
-        return "inside torch.func or vmap"
-    if torch.compiler.is_compiling():
-        return "in a graph that is compiled"
-    if tensor.is_cuda and torch.cuda.is_current_stream_capturing():
-        return "in a CUDA graph that is captured"
-    return None
 
 
 def _unknown(mask: Tensor) -> str | None:

@@ -18,8 +18,8 @@ from torch.utils._python_dispatch import _disable_current_modes
 
 from attncost.core.counts import below
 from attncost.core.dims import Dims
+from attncost.core.unseen import unseen
 from attncost.cost.counting.apis.interface import AttentionCall, itemsize, learns
-from attncost.kernels.read_pairs import is_visible
 
 _UNKNOWN: Final = "where documents end is not known."
 
@@ -90,7 +90,7 @@ def packed_call(q: Tensor, k: Tensor, v: Tensor, packed: Packed) -> AttentionCal
 def _sizes(packed: Packed) -> list[tuple[int, int]] | None:
     """Return queries and keys of each document; None if they cannot be looked at."""
     keys = packed.queries if packed.keys is None else packed.keys
-    if not all(x is None or is_visible(x) for x in (packed.queries, keys, packed.used)):
+    if any(x is not None and unseen(x) for x in (packed.queries, keys, packed.used)):
         return None
     # Whoever counts operations, or makes them fake, shall not meet ours.
     with _disable_current_modes():

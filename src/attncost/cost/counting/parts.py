@@ -2,11 +2,15 @@
 
 from functools import partial
 from inspect import getclosurevars, isfunction
+from typing import Final
 
 from torch import nn
 from torch.nn.parameter import UninitializedParameter
 
 from attncost.core.errors import ShapeError
+
+# Under this name `torch.compile` keeps the module that it was given.
+COMPILED: Final = "_orig_mod"
 
 
 def parts_of(called: object) -> dict[str, nn.Module]:
@@ -48,5 +52,5 @@ def _parts(called: object) -> dict[str, nn.Module]:
 def class_of(called: object) -> str:
     """Return what to call the whole: the class of a module, or the name of a function."""
     if isinstance(called, nn.Module):
-        return type(getattr(called, "_orig_mod", called)).__name__
+        return type(getattr(called, COMPILED, called)).__name__
     return str(getattr(called, "__name__", type(called).__name__))

@@ -12,8 +12,9 @@ from torch import Tensor
 from torch.multiprocessing.reductions import StorageWeakRef
 from torch.utils._python_dispatch import _disable_current_modes
 
-from attncost.cost.counting.masks import unseen
+from attncost.core.unseen import unseen
 from attncost.cost.counting.registry import ACTIVATIONS, ELEMENTWISE
+from attncost.cost.counting.weights import address
 
 MASKED: Final = (
     "a mask was put on scores that were multiplied by hand, and what it hides is not known"
@@ -40,23 +41,23 @@ class Scores:
             results: What it returned.
         """
         if name.endswith("softmax"):
-            return any(_place(tensor) in self._masked for tensor in tensors)
+            return any(address(tensor) in self._masked for tensor in tensors)
         if step == ACTIVATIONS:
             addend = tensors[:1] if len(tensors) > 2 else []
             self._hold(results, masked=any(map(_masks, addend)))
         elif _makes_new(name):
             return False
-        elif any(_place(tensor) in self._held for tensor in tensors):
-            before = any(_place(tensor) in self._masked for tensor in tensors)
+        elif any(address(tensor) in self._held for tensor in tensors):
+            before = any(address(tensor) in self._masked for tensor in tensors)
             # What moves numbers, such as a cast or joining a sink, hides none.
             others = tensors if step == ELEMENTWISE else []
-            added = any(_place(x) not in self._held and _masks(x) for x in others)
+            added = any(address(x) not in self._held and _masks(x) for x in others)
             self._hold(results, masked=before or added)
         return False
 
     def _hold(self, results: Iterable[Tensor], *, masked: bool) -> None:
         for result in results:
-            place = _place(result)
+            place = address(result)
             self._held.setdefault(place, StorageWeakRef(result.untyped_storage()))
             if masked:
                 self._masked.add(place)
@@ -75,7 +76,3 @@ def _masks(tensor: Tensor) -> bool:
 def _makes_new(name: str) -> bool:
     """Say whether an operation takes the sizes of a tensor and not its numbers."""
     return name.endswith("_like") or "::new_" in name
-
-
-def _place(tensor: Tensor) -> int:
-    return int(tensor.untyped_storage()._cdata) if torch._C._has_storage(tensor) else 0

@@ -8,7 +8,7 @@ from contextlib import ExitStack, contextmanager
 import torch
 from torch import Tensor, nn
 
-from attncost.cost.counting.masks import unseen
+from attncost.core.unseen import unseen
 
 
 @contextmanager

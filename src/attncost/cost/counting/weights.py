@@ -34,16 +34,16 @@ class Weights:
                 self._hold(result)
         else:
             for result in results:
-                self._held.pop(_address(result), None)
+                self._held.pop(address(result), None)
 
     def _known(self, tensor: Tensor) -> bool:
-        return isinstance(tensor, nn.Parameter) or _address(tensor) in self._held
+        return isinstance(tensor, nn.Parameter) or address(tensor) in self._held
 
     def _hold(self, tensor: Tensor) -> None:
-        if _address(tensor):
-            self._held.setdefault(_address(tensor), StorageWeakRef(tensor.untyped_storage()))
+        if address(tensor):
+            self._held.setdefault(address(tensor), StorageWeakRef(tensor.untyped_storage()))
 
 
-def _address(tensor: Tensor) -> int:
+def address(tensor: Tensor) -> int:
     """Return what tensors have in common that share memory; 0 for one that has none."""
     return int(tensor.untyped_storage()._cdata) if torch._C._has_storage(tensor) else 0

@@ -16,8 +16,8 @@ from typing import Any, Final, NamedTuple, final
 import torch
 from torch import nn
 
-# Under this name `torch.compile` keeps the module that it was given.
-_WRAPPER: Final = "_orig_mod"
+from attncost.cost.counting.parts import COMPILED
+
 _LEAF: Final = 1 << 63  # the numbers of nodes that add up gradients begin here
 
 
@@ -49,7 +49,7 @@ class Whereabouts:
         self._named = {
             _plain(name): module
             for name, module in parts.items()
-            if _WRAPPER not in module._modules and not isinstance(module, torch.jit.ScriptModule)
+            if COMPILED not in module._modules and not isinstance(module, torch.jit.ScriptModule)
         }
         classes = {name: type(module).__name__ for name, module in self._named.items()}
         self.modules: Final = {"": whole} | classes
@@ -114,4 +114,4 @@ class Whereabouts:
 
 
 def _plain(name: str) -> str:
-    return ".".join(part for part in name.split(".") if part != _WRAPPER)
+    return ".".join(part for part in name.split(".") if part != COMPILED)

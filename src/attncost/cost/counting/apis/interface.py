@@ -3,16 +3,14 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar, Final, TypeAlias, final
+from typing import Any, ClassVar, TypeAlias, final
 
 import torch
 from torch import Tensor
 
 from attncost.core.cost import Cost
 from attncost.core.dims import Dims
-
-# As `kernels.interface.priced`, whose steps these are.
-_SOFTMAX: Final = 5
+from attncost.kernels.interface import SOFTMAX
 
 # Whatever the function takes.
 Given: TypeAlias = Any
@@ -51,7 +49,7 @@ class AttentionCall:
 
     def forward(self) -> Cost:
         """Return the cost of scores, softmax and weighted sum."""
-        return self._products(1, 1, softmax=_SOFTMAX * self.executed) + Cost(bytes=self.bytes)
+        return self._products(1, 1, softmax=SOFTMAX * self.executed) + Cost(bytes=self.bytes)
 
     def backward(self) -> Cost:
         """Return the cost of the gradients that are asked for.
@@ -61,7 +59,7 @@ class AttentionCall:
         """
         q, k, v = self.learns
         scores = q or k or self.learns_bias
-        products = self._products(q + k, v + scores, softmax=_SOFTMAX * self.executed * scores)
+        products = self._products(q + k, v + scores, softmax=SOFTMAX * self.executed * scores)
         return products + Cost(bytes=2 * self.bytes if v or scores else 0)
 
     def again(self) -> Cost:

@@ -16,8 +16,9 @@ from torch.nested._internal.nested_tensor import NestedTensor
 from torch.utils._python_dispatch import _disable_current_modes
 
 from attncost.core.dims import Dims, Shape
+from attncost.core.unseen import unseen
 from attncost.cost.counting.apis.interface import AttentionCall, itemsize, learns
-from attncost.cost.counting.masks import causal_pairs, unseen
+from attncost.cost.counting.masks import causal_pairs
 
 
 class _One(NamedTuple):

@@ -13,10 +13,11 @@ from typing import Final, final
 from torch import Tensor
 
 from attncost.core.cost import Cost
-from attncost.cost.counting.formulas.norms import NORM, SOFTMAX
+from attncost.cost.counting.formulas.norms import NORM
 from attncost.cost.counting.formulas.traffic import Argument, elements, moving, traffic
 from attncost.cost.counting.masks import pairs_read
 from attncost.cost.counting.registry import ATTENTION, PRODUCTS, WEIGHTS, price
+from attncost.kernels.interface import SOFTMAX
 
 # A layer norm with weight and bias.
 _NORM: Final = NORM + 2

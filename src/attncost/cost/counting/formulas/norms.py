@@ -21,8 +21,8 @@ from torch import Tensor
 from attncost.core.cost import Cost
 from attncost.cost.counting.formulas.traffic import Argument, moving
 from attncost.cost.counting.registry import ELEMENTWISE
+from attncost.kernels.interface import SOFTMAX
 
-SOFTMAX: Final = 5
 NORM: Final = 5
 _SOFTMAX_GRADIENT: Final = 4
 _NORM_GRADIENT: Final = 10
