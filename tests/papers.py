@@ -1,13 +1,18 @@
 """The models of the papers whose figures are recomputed, with the sizes that the papers print."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
-from attncost import BlockSizes, Causal, Configuration
-from attncost.cost.learned import Learned
+from attncost import Causal, Configuration
+from attncost.cost.configuration import Layers
+from attncost.cost.model.dense import Dense
+from attncost.cost.model.ends import Embedding, Head
+from attncost.cost.model.grouped import Grouped
+from attncost.cost.model.layer import Layer
 
 PUBLISHED = json.loads((Path(__file__).parent / "data" / "published.json").read_text("utf-8"))
-EVERYWHERE = frozenset({"qkv", "output", "feed-forward"})
+EVERYWHERE = frozenset({"q", "k", "v", "output"})
 
 
 def table(name):
@@ -16,17 +21,42 @@ def table(name):
     return [dict(zip(entry["columns"], row, strict=True)) for row in entry["rows"]]
 
 
+def decoder(name, *, layers, attention, feed, norm, others=0):
+    """Return a causal decoder with nothing at its ends."""
+    d = attention["d_model"]
+    kv_heads = attention.get("kv_heads", attention["heads"])
+    layer = Layer(
+        d_model=d,
+        mixers=(Grouped(**attention | {"kv_heads": kv_heads, "pattern": Causal()}),),
+        feed=feed,
+        norms=2,
+        norm_numbers=norm,
+        others=others,
+    )
+    return Configuration(name=name, d_model=d, stack=(Layers(layer, layers),), norms=norm * d)
+
+
+def with_logits(model, vocabulary, *, positions=0):
+    """Return a model with a table of tokens, which its logits are taken with, too."""
+    return replace(
+        model,
+        embedding=Embedding(vocabulary=vocabulary, positions=positions),
+        head=Head(kind="logits", width=vocabulary, tied=True),
+    )
+
+
 def gpt(*, layers, hidden, heads, vocabulary, length):
     """Return a model of the shape of GPT-2, whose `hidden` is the width of a token."""
-    return Configuration(
-        name=f"{layers} layers of {hidden}",
+    head_dim = hidden // heads if isinstance(hidden, int) else hidden / heads
+    attention = {"d_model": hidden, "heads": heads, "head_dim": head_dim}
+    model = decoder(
+        f"{layers} layers of {hidden}",
         layers=layers,
-        block=BlockSizes(d_model=hidden, heads=heads, hidden=4 * hidden),
-        attention=Causal(),
-        vocabulary=vocabulary,
-        head="logits",
-        learned=Learned(positions=length, norm=2, biases=EVERYWHERE, tied=True),
+        attention=attention | {"biases": EVERYWHERE},
+        feed=Dense(d_model=hidden, hidden=4 * hidden, biased=True),
+        norm=2,
     )
+    return with_logits(model, vocabulary, positions=length)
 
 
 def megatron(entry, row):
@@ -47,35 +77,27 @@ def chinchilla(row):
     Each of its layers has one matrix more, for positions, and two biases for each head's features;
     both are parameters, and no FLOPs in the paper.
     """
-    width = row["heads"] * row["key_size"]
-    return Configuration(
-        name=row["name"],
+    d, width = row["d_model"], row["heads"] * row["key_size"]
+    attention = {"d_model": d, "heads": row["heads"], "head_dim": row["key_size"]}
+    model = decoder(
+        row["name"],
         layers=row["layers"],
-        block=BlockSizes(
-            d_model=row["d_model"],
-            heads=row["heads"],
-            head_dim=row["key_size"],
-            hidden=row["ffw"],
-        ),
-        attention=Causal(),
-        vocabulary=PUBLISHED["chinchilla_table_a4"]["vocabulary"],
-        head="logits",
-        learned=Learned(
-            norm=2, biases=EVERYWHERE, tied=True, others=row["d_model"] * width + 2 * width
-        ),
+        attention=attention | {"biases": EVERYWHERE},
+        feed=Dense(d_model=d, hidden=row["ffw"], biased=True),
+        norm=2,
+        others=d * width + 2 * width,
     )
+    return with_logits(model, PUBLISHED["chinchilla_table_a4"]["vocabulary"])
 
 
 def palm():
     """Return PaLM 540B: one key head, a gate, no biases; its print has no room for norms."""
     sizes = PUBLISHED["palm_appendix_b"]
-    names = ("d_model", "heads", "kv_heads", "head_dim", "hidden")
-    return Configuration(
-        name="PaLM 540B",
+    model = decoder(
+        "PaLM 540B",
         layers=sizes["layers"],
-        block=BlockSizes(**{name: sizes[name] for name in names}, gated=True),
-        attention=Causal(),
-        vocabulary=sizes["vocabulary"],
-        head="logits",
-        learned=Learned(tied=True),
+        attention={name: sizes[name] for name in ("d_model", "heads", "kv_heads", "head_dim")},
+        feed=Dense(d_model=sizes["d_model"], hidden=sizes["hidden"], gated=True),
+        norm=0,
     )
+    return with_logits(model, sizes["vocabulary"])

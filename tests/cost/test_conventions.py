@@ -1,12 +1,13 @@
 """Conventions against their definitions, written out by hand for small models."""
 
+from dataclasses import replace
+
 import pytest
 import sympy
 from tests.papers import gpt
 
 from attncost import BlockSizes, Causal, Configuration, Cost, Full, UnknownName, Window
 from attncost.core.counts import lengths, symbol
-from attncost.cost.configuration import preset
 from attncost.cost.conventions import (
     convention,
     conventions,
@@ -14,18 +15,15 @@ from attncost.cost.conventions import (
     seen_by_convention,
 )
 from attncost.cost.counting.counted import Counted, Row
-from attncost.cost.learned import Learned
+from attncost.cost.model.ends import Embedding, Head
+from attncost.cost.reading import preset
 
 # One layer, 2 heads of 3 features for 8 of a token: heads * head_dim is not d_model.
 LAYER = BlockSizes(d_model=8, heads=2, kv_heads=1, head_dim=3, hidden=5, gated=True)
-TINY = Configuration(
-    name="tiny",
-    layers=1,
-    block=LAYER,
-    attention=Causal(),
-    vocabulary=11,
-    head="logits",
-    learned=Learned(norm=1),
+TINY = replace(
+    Configuration.alike("tiny", LAYER, Causal(), norm=1),
+    embedding=Embedding(vocabulary=11),
+    head=Head(kind="logits", width=11),
 )
 MATRICES = 8 * 6 + 2 * 8 * 3 + 6 * 8 + 3 * 8 * 5
 PARAMETERS = MATRICES + 2 * 11 * 8 + 3 * 8
@@ -76,8 +74,8 @@ def test_numbers_symbols_and_many_lengths_agree(name):
 
 
 def test_a_window_is_seen_by_the_exact_convention_alone():
-    windowed = Configuration(name="w", layers=1, block=LAYER, attention=Window(width=2))
-    full = Configuration(name="f", layers=1, block=LAYER, attention=Full())
+    windowed = Configuration.alike("w", LAYER, Window(width=2))
+    full = Configuration.alike("f", LAYER, Full())
     ours, theirs = flops_by_convention(windowed, 64), flops_by_convention(full, 64)
     assert {name for name in ours if ours[name] != theirs[name]} == {"exact"}
     assert theirs["exact"] == theirs["dense"]

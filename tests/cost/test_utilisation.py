@@ -5,8 +5,8 @@ import math
 import pytest
 
 from attncost import ShapeError
-from attncost.cost.configuration import preset
 from attncost.cost.conventions import conventions, flops_by_convention
+from attncost.cost.reading import preset
 from attncost.cost.utilisation import claimed, printed, shares_of_peak, utilisation
 
 MODEL = preset("llama-3-8b")

@@ -6,8 +6,8 @@ import pytest
 from tests.docs.pages import ROOT
 from tests.papers import PUBLISHED, chinchilla, megatron, palm, table
 
-from attncost.cost.configuration import preset
 from attncost.cost.conventions import convention, conventions, flops_by_convention
+from attncost.cost.reading import preset
 from attncost.cost.utilisation import utilisation
 
 PAGE = (ROOT / "docs" / "papers.md").read_text("utf-8")

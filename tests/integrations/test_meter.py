@@ -1,6 +1,7 @@
 """Steps are priced by hand here: a pair costs 4 x 16 FLOPs a layer, a token what its weights do."""
 
 import json
+from dataclasses import replace
 from itertools import count as counter
 
 import pytest
@@ -9,10 +10,11 @@ from torch.nn.functional import scaled_dot_product_attention
 
 from attncost import BlockSizes, Causal, Configuration, Full, ShapeError, Window
 from attncost.core.errors import StorageError, UnsupportedOption
-from attncost.cost.configuration import preset
 from attncost.cost.conventions import flops_by_convention
 from attncost.cost.counting.counted import Counted, Unpriced
+from attncost.cost.model.ends import Embedding, Head
 from attncost.cost.over_length import over_length
+from attncost.cost.reading import preset
 from attncost.integrations.meter import Meter, Passes, waiting_clock
 from attncost.integrations.metered import CONVENTIONS
 
@@ -26,8 +28,10 @@ CAUSAL, TRAINING = Causal(), Passes()
 
 def configured(attention=CAUSAL):
     block = BlockSizes(d_model=D, heads=2, hidden=F)
-    return Configuration(
-        name="tiny", layers=LAYERS, block=block, attention=attention, vocabulary=V, head="logits"
+    return replace(
+        Configuration.alike("tiny", block, attention, layers=LAYERS),
+        embedding=Embedding(vocabulary=V),
+        head=Head(kind="logits", width=V),
     )
 
 

@@ -13,7 +13,7 @@ from attncost.integrations.meter import Meter, Passes
 
 D, F = 16, 40
 BLOCK = BlockSizes(d_model=D, heads=2, hidden=F)
-TINY = Configuration(name="tiny", layers=1, block=BLOCK, attention=Causal())
+TINY = Configuration.alike("tiny", BLOCK, Causal())
 TOKEN, PAIR = 2 * (4 * D * D + 2 * D * F), 4 * D
 
 

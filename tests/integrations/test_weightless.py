@@ -11,9 +11,9 @@ from transformers.masking_utils import ALL_MASK_ATTENTION_FUNCTIONS as MASKS
 from transformers.masking_utils import sliding_window_causal_mask_function
 
 from attncost.core.errors import AttnCostError, ShapeError, UnknownName
-from attncost.cost.configuration import preset, presets
 from attncost.cost.counting.count import count
 from attncost.cost.counting.told import told
+from attncost.cost.reading import preset, presets
 from attncost.integrations.hf.telling import telling
 from attncost.integrations.weightless import weightless
 
@@ -65,7 +65,10 @@ def on_meta(module):
         ({"model_type": "llama", "architectures": ["LlamaForCausalLM"]}, "LlamaForCausalLM"),
         ({"model_type": "llama"}, "LlamaModel"),
         ({"model_type": "bert", "architectures": ["BertForMaskedLM"]}, "BertForMaskedLM"),
-        ({"model_type": "bert", "architectures": ["BertForSequenceClassification"]}, "BertModel"),
+        (
+            {"model_type": "bert", "architectures": ["BertForSequenceClassification"]},
+            "BertForSequenceClassification",
+        ),
         (
             {
                 "model_type": "gpt2",

@@ -3,7 +3,7 @@
 import torch
 from torch.nn.functional import scaled_dot_product_attention
 
-from attncost.cost.configuration import preset
+from attncost.cost.reading import preset
 from attncost.integrations.meter import Meter
 
 torch.set_num_threads(1)

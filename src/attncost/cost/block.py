@@ -6,15 +6,20 @@ Biases, norms, activations, dropout and the reshapes between heads are left out.
 """
 
 from dataclasses import dataclass
-from typing import final
+from typing import Final, final
 
 from attncost.core.cost import Cost
 from attncost.core.counts import Count, symbol
 from attncost.core.dims import Dims
 from attncost.core.errors import ShapeError
-from attncost.kernels.interface import Kernel, priced
+from attncost.cost.model.dense import Dense
+from attncost.cost.model.grouped import Grouped
+from attncost.kernels.interface import Kernel
 from attncost.mechanisms.interface import Mechanism
+from attncost.patterns.full import Full
 from attncost.patterns.interface import Pattern
+
+_DENSE: Final = Full()
 
 
 @final
@@ -50,15 +55,26 @@ class BlockSizes:
                 raise ShapeError(f"heads must divide d_model, got {h} heads for {d} features.")
             object.__setattr__(self, "head_dim", d // h if numbers else d / h)
 
-    def dims(self, length: Count) -> Dims:
-        """Return the sizes of the attention call on one sequence."""
-        return Dims(
+    def mixer(self, pattern: Pattern = _DENSE) -> Grouped:
+        """Return its attention, with a pattern."""
+        return Grouped(
+            d_model=self.d_model,
             heads=self.heads,
             kv_heads=self.kv_heads,
-            length=length,
             head_dim=self.head_dim,
-            d_model=self.d_model,
+            pattern=pattern,
+            fused=self.fused_qkv,
         )
+
+    def feed(self) -> Dense | None:
+        """Return its feed-forward, if it has one."""
+        if self.hidden is None:
+            return None
+        return Dense(d_model=self.d_model, hidden=self.hidden, gated=self.gated)
+
+    def dims(self, length: Count) -> Dims:
+        """Return the sizes of the attention call on one sequence."""
+        return self.mixer().dims(length)
 
 
 def block_cost(
@@ -78,8 +94,10 @@ def block_cost(
             which multiplies no pair in vain.
     """
     n = symbol("n") if length is None else length
+    mixer, feed = block.mixer(), block.feed()
     core = core_cost(attention, block, length=n, kernel=kernel)
-    return _projections_in(block, n) + core + _projections_out(block, n)
+    fed = feed.cost(n) if feed else Cost()
+    return mixer.before(n) + core + mixer.after(n) + fed
 
 
 def core_cost(
@@ -90,38 +108,12 @@ def core_cost(
     kernel: Kernel | None = None,
 ) -> Cost:
     """Return the cost of what lies between the projections: scores, softmax, weighted sum."""
-    dims = block.dims(length)
-    if isinstance(attention, Mechanism):
-        return attention.cost(dims)
-    return kernel.cost(attention, dims) if kernel else priced(attention, dims)
+    if kernel is None or isinstance(attention, Mechanism):
+        return block.mixer().core(length, length, attention)
+    return kernel.cost(attention, block.dims(length))
 
 
 def linear_cost(block: BlockSizes, *, length: Count) -> Cost:
     """Return the cost of all the rest, which grows with the length alone."""
-    return _projections_in(block, length) + _projections_out(block, length)
-
-
-def _projections_in(block: BlockSizes, n: Count) -> Cost:
-    d = block.d_model
-    queries, keys = (heads * block.head_dim for heads in (block.heads, block.kv_heads))
-    if block.fused_qkv:
-        return Cost.product(n, d, queries + 2 * keys).named("qkv projection")
-    return (
-        Cost.product(n, d, queries).named("q projection")
-        + Cost.product(n, d, keys).named("k projection")
-        + Cost.product(n, d, keys).named("v projection")
-    )
-
-
-def _projections_out(block: BlockSizes, n: Count) -> Cost:
-    d, f = block.d_model, block.hidden
-    cost = Cost.product(n, block.heads * block.head_dim, d).named("output projection")
-    if f is None:
-        return cost
-    if block.gated:
-        cost = cost + Cost.product(n, d, f).named("feed-forward gate")
-    return (
-        cost
-        + Cost.product(n, d, f).named("feed-forward up")
-        + Cost.product(n, f, d).named("feed-forward down")
-    )
+    feed = block.feed()
+    return block.mixer().linear(length) + (feed.cost(length) if feed else Cost())

@@ -1,109 +1,259 @@
-"""What a model costs, from its `config.json` alone: no weights, no network.
+"""The sizes of a model, and so its cost at any length, before anything runs.
 
-    layers * (projections + attention + feed-forward) + head
+    FLOPs = layers * (linear + core) + head        numbers kept = those of every layer that caches
 
-Understood are encoders of the BERT family and decoders of the GPT-2 and the Llama family; any other
-is refused by name, so that no formula is applied to a model that it does not describe.
+A model is a stack of layers, not always alike: windows alternate with full attention, experts with
+one feed-forward, states with caches. Everything here is a sum over them.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from importlib.resources import files
-from pathlib import Path
-from typing import Final, Literal, final
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import Final, Literal, TypeAlias, final
 
 from attncost.core.cost import Cost
-from attncost.core.counts import Count
-from attncost.core.errors import ShapeError, UnknownName
-from attncost.cost.block import BlockSizes, block_cost, core_cost, linear_cost
+from attncost.core.counts import Count, ceil_div
+from attncost.core.dims import Dims
+from attncost.core.errors import ShapeError
+from attncost.cost.block import BlockSizes
 from attncost.cost.crossover import crossover
-from attncost.cost.learned import Biased, Learned
-from attncost.cost.settings import (
-    Settings,
-    optional_size,
-    preset_settings,
-    read_settings,
-    refuse_own_code,
-    size,
-)
+from attncost.cost.model.dense import Dense
+from attncost.cost.model.ends import Embedding, Head
+from attncost.cost.model.grouped import Grouped
+from attncost.cost.model.layer import Layer
+from attncost.cost.model.mixer import Mixer
 from attncost.mechanisms.interface import Mechanism
-from attncost.patterns.causal import Causal
-from attncost.patterns.full import Full
 from attncost.patterns.interface import Pattern
-from attncost.patterns.window import Window
 
-_NOTHING: Final = Learned()
+Work: TypeAlias = Literal["prefill", "decode", "training"]
+
+_NO_TABLES: Final = Embedding()
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Layers:
+    """Layers of one kind, and how many there are."""
+
+    layer: Layer
+    times: Count
 
 
 @final
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Configuration:
-    """The sizes of a model, and so its cost at any length; one sequence, forward.
+    """A model by its sizes; all formulas are of one sequence.
 
     Attributes:
         name: What people call it.
-        layers: Blocks, all alike.
-        block: The sizes of one.
-        attention: The pattern that it was trained with.
-        vocabulary: Rows of the embedding.
+        d_model: Features of a token between layers.
+        stack: Its layers by kind, the kinds in order of their first layer.
+        embedding: What becomes the features of a token.
+        head: What follows the last layer, if anything does.
+        norms: Numbers that norms outside of the layers learn.
         longest: Tokens that its positions allow; None for any number.
-        head: What follows the last block: `logits` at every token, a `pooler` on the first one.
-        learned: What it learns beside its embedding and the matrices of its blocks.
         source: Where the sizes come from.
+        notes: What the formulas leave out, in words.
     """
 
     name: str
-    layers: int
-    block: BlockSizes
-    attention: Pattern
-    vocabulary: int = 0
+    d_model: Count
+    stack: tuple[Layers, ...]
+    embedding: Embedding = _NO_TABLES
+    head: Head | None = None
+    norms: Count = 0
     longest: int | None = None
-    head: Literal["logits", "pooler"] | None = None
-    learned: Learned = _NOTHING
     source: str = ""
+    notes: tuple[str, ...] = field(default=())
+
+    @classmethod
+    def alike(
+        cls, name: str, block: BlockSizes, attention: Pattern, *, layers: Count = 1, norm: int = 0
+    ) -> "Configuration":
+        """Return a model of equal blocks without biases and ends.
+
+        Args:
+            name: What to call it.
+            block: The sizes of a block.
+            attention: The pattern in all of them.
+            layers: How many there are.
+            norm: Numbers that a norm learns for a feature, of two norms a block and one at the end.
+        """
+        layer = Layer(
+            d_model=block.d_model,
+            mixers=(block.mixer(attention),),
+            feed=block.feed(),
+            norms=2,
+            norm_numbers=norm,
+        )
+        stack = (Layers(layer, layers),)
+        return cls(name=name, d_model=block.d_model, stack=stack, norms=norm * block.d_model)
+
+    @property
+    def layers(self) -> Count:
+        """How many layers there are."""
+        return sum(some.times for some in self.stack)
 
     @property
     def parameters(self) -> Count:
         """How many numbers it learns; those of a tied head once."""
-        blocks = self.matrices + self.learned.in_block(self.block) * self.layers
-        return self.embedding + blocks + self.learned.norm * self.block.d_model + self._learned_head
+        return self._ends + self._over(lambda layer: layer.learned)
 
     @property
-    def embedding(self) -> Count:
+    def active(self) -> Count:
+        """How many of them one token uses: all but the experts that it does not visit."""
+        return self._ends + self._over(lambda layer: layer.used)
+
+    @property
+    def multiplied(self) -> Count:
+        """How many of these are no table that is only looked up; a tied one is multiplied, too."""
+        tied = self.head is not None and self.head.tied
+        looked_up = self.tables - (self.embedding.vocabulary * self.d_model if tied else 0)
+        return self.active - looked_up
+
+    @property
+    def tables(self) -> Count:
         """How many numbers its tables of tokens, positions and token types hold."""
-        rows = self.vocabulary + self.learned.positions + self.learned.token_types
-        return rows * self.block.d_model
+        return self.embedding.tables(self.d_model)
 
     @property
     def matrices(self) -> Count:
-        """How many numbers the matrices of all blocks hold; each is a multiply-add for a token."""
-        return linear_cost(self.block, length=1).useful // 2 * self.layers
+        """How many multiply-adds one token takes in all layers, outside of attention."""
+        return self._over(lambda layer: layer.matrices)
+
+    @property
+    def softmax_heads(self) -> Count:
+        """How many heads of all layers weigh every pair by a softmax."""
+        return sum(mixer.softmax_heads * times for mixer, times in self.mixers())
+
+    @property
+    def state(self) -> Count:
+        """How many numbers are kept of a sequence of any length."""
+        return sum(mixer.state * times for mixer, times in self.mixers())
+
+    @property
+    def recent(self) -> Count:
+        """How many of them are of the last tokens, which are kept as a cache is, not in float32."""
+        return sum(mixer.recent * times for mixer, times in self.mixers())
 
     @property
     def caches(self) -> bool:
-        """Whether it keeps keys and values: what reads ahead cannot write on."""
-        return not isinstance(self.attention, Full)
+        """Whether it keeps something of past tokens: what reads ahead cannot write on."""
+        return bool(self.cached(1) or self.state)
+
+    @property
+    def patterns(self) -> dict[Pattern, Count]:
+        """Which pairs softmax attention reads, and in how many layers."""
+        found: dict[Pattern, Count] = {}
+        for pattern, _, times in self.calls(1):
+            found[pattern] = found.get(pattern, 0) + times
+        return found
+
+    @property
+    def attention(self) -> Pattern | None:
+        """The one pattern of all layers; None if they differ, or have none."""
+        found = list(self.patterns)
+        return found[0] if len(found) == 1 else None
+
+    @property
+    def block(self) -> BlockSizes:
+        """The sizes of its commonest layer with attention.
+
+        Raises:
+            ShapeError: If no layer has softmax attention over heads.
+        """
+        having = [
+            (times, mixer, some.layer.feed)
+            for some in self.stack
+            for times, mixer in ((some.times, mixer) for mixer in some.layer.mixers)
+            if isinstance(mixer, Grouped)
+        ]
+        if not having:
+            raise ShapeError(f"{self.name} has no layer of softmax attention over plain heads.")
+        _, mixer, feed = max(having, key=lambda one: one[0])
+        dense = feed if isinstance(feed, Dense) else None
+        return BlockSizes(
+            d_model=mixer.d_model,
+            heads=mixer.heads,
+            kv_heads=mixer.kv_heads,
+            head_dim=mixer.head_dim,
+            hidden=dense.hidden if dense else None,
+            gated=bool(dense and dense.gated),
+            fused_qkv=mixer.fused,
+        )
+
+    def calls(self, n: Count) -> Iterator[tuple[Pattern, Dims, Count]]:
+        """Give every kind of softmax attention on `n` tokens, and in how many layers it is."""
+        for mixer, times in self.mixers():
+            call = mixer.call(n)
+            if call is not None:
+                yield *call, times
+
+    def mixers(self) -> Iterator[tuple[Mixer, Count]]:
+        """Give everything that mixes tokens, and in how many layers it does."""
+        for some in self.stack:
+            for mixer in some.layer.mixers:
+                yield mixer, some.times
+
+    def core(self, length: Count, attention: Pattern | Mechanism | None = None) -> Cost:
+        """Return what attention costs between the projections, in all layers."""
+        return self._summed(lambda layer: layer.core(length, attention))
+
+    def linear(self, length: Count) -> Cost:
+        """Return all the rest."""
+        inside = self._summed(lambda layer: layer.linear(length))
+        return (self._first(length) + inside + self._last(length)).merged()
+
+    def cost(self, length: Count, attention: Pattern | Mechanism | None = None) -> Cost:
+        """Return the cost of the whole, with its own attention or with another."""
+        inside = self._summed(lambda layer: layer.cost(length, attention))
+        return (self._first(length) + inside + self._last(length)).merged()
+
+    def decode(self, context: Count) -> Cost:
+        """Return the cost of one token that reads `context` tokens, itself included."""
+        inside = self._summed(lambda layer: sum(layer.decode(context), Cost()))
+        return (inside + self._last(1)).merged()
+
+    def flops(self, length: Count, work: Work = "prefill") -> Count:
+        """Return the useful FLOPs of one sequence.
+
+        Args:
+            length: Tokens; in `decode` those that the next token reads, itself included.
+            work: `prefill` reads all tokens, `decode` writes one, `training` reads all and takes
+                two more passes of the same size back.
+        """
+        if work == "decode":
+            return self.decode(length).useful
+        return self.cost(length).useful * (3 if work == "training" else 1)
+
+    def cached(self, length: Count, *, page: int = 1) -> Count:
+        """Return how many numbers are kept of a sequence, to write its next token.
+
+        Args:
+            length: Tokens.
+            page: Tokens that an engine reserves at a time, such as 16; every layer rounds up.
+        """
+        rounded = length if page == 1 else ceil_div(length, page) * page
+        return sum(mixer.cached(rounded) * times for mixer, times in self.mixers())
 
     def kv_bytes_per_token(self, itemsize: int = 2) -> Count:
-        """Return the bytes of keys and values that a cache keeps of each token.
+        """Return the bytes that a cache keeps of each token, until windows are full.
 
         Args:
             itemsize: Bytes of one number; 2 for 16 bit.
         """
-        return 2 * self.block.kv_heads * self.block.head_dim * self.layers * itemsize
+        return self.cached(1) * itemsize
 
-    def core(self, length: Count, attention: Pattern | Mechanism | None = None) -> Cost:
-        """Return what attention costs between the projections, in all layers."""
-        return core_cost(attention or self.attention, self.block, length=length) * self.layers
+    def state_bytes(self, itemsize: int = 2) -> Count:
+        """Return the bytes that states keep of a sequence, in float32 but for its last tokens.
 
-    def linear(self, length: Count) -> Cost:
-        """Return all the rest."""
-        return linear_cost(self.block, length=length) * self.layers + self._head(length)
+        Args:
+            itemsize: Bytes of one number of these; 2 for 16 bit.
+        """
+        return 4 * (self.state - self.recent) + itemsize * self.recent
 
-    def cost(self, length: Count, attention: Pattern | Mechanism | None = None) -> Cost:
-        """Return the cost of the whole, with its own attention or with another."""
-        block = block_cost(attention or self.attention, self.block, length=length)
-        return block * self.layers + self._head(length)
+    def reading(self, pattern: Pattern) -> "Configuration":
+        """Return the same model with one pattern in every layer of softmax attention."""
+        return replace(self, stack=tuple(_reading(some, pattern) for some in self.stack))
 
     def attention_takes_over(self, *, limit: int) -> int | None:
         """Return the length from which attention costs at least what all the rest does."""
@@ -112,170 +262,26 @@ class Configuration:
         )
 
     @property
-    def _learned_head(self) -> Count:
-        d = self.block.d_model
-        if self.head == "logits":
-            return 0 if self.learned.tied else self.vocabulary * d
-        return d * d + d if self.head == "pooler" else 0
+    def _ends(self) -> Count:
+        head = self.head.learned(self.d_model) if self.head else 0
+        return self.embedding.learned(self.d_model) + self.norms + head
 
-    def _head(self, length: Count) -> Cost:
-        d = self.block.d_model
-        if self.head == "logits":
-            return Cost.product(length, d, self.vocabulary).named("logits")
-        return Cost.product(1, d, d).named("pooler") if self.head == "pooler" else Cost()
+    def _over(self, of: Callable[[Layer], Count]) -> Count:
+        return sum(of(some.layer) * some.times for some in self.stack)
 
+    def _summed(self, of: Callable[[Layer], Cost]) -> Cost:
+        return sum((of(some.layer) * some.times for some in self.stack), Cost()).merged()
 
-def read_config(path: str | Path, *, name: str | None = None) -> Configuration:
-    """Read a model's sizes from a folder of Hugging Face, or its `config.json`.
+    def _first(self, length: Count) -> Cost:
+        return self.embedding.cost(length, self.d_model)
 
-    Args:
-        path: The folder or the file.
-        name: What to call the model; the name of the folder, if left out.
-
-    Raises:
-        ShapeError: If there is no such file, it lacks a size, or it needs code of its own.
-        UnknownName: If its architecture is not understood.
-    """
-    path = Path(path)
-    settings = read_settings(path)
-    home = path if path.is_dir() else path.parent
-    return _understood(settings, name=name or home.resolve().name, source="its config.json")
+    def _last(self, length: Count) -> Cost:
+        return self.head.cost(length, self.d_model) if self.head else Cost()
 
 
-def presets() -> tuple[str, ...]:
-    """Return the names of the models whose published sizes come with this package."""
-    folder = files(__package__) / "presets"
-    return tuple(sorted(Path(file.name).stem for file in folder.iterdir()))
-
-
-def preset(name: str) -> Configuration:
-    """Return a model by the name of its preset.
-
-    Raises:
-        UnknownName: If there is no such preset.
-    """
-    if name not in presets():
-        raise UnknownName("preset", name, presets())
-    settings = preset_settings(name)
-    return _understood(settings, name=name, source=settings["source"])
-
-
-def _understood(settings: Settings, *, name: str, source: str) -> Configuration:
-    refuse_own_code(settings, model=name)
-    kind = str(settings.get("model_type", ""))
-    if kind not in _FAMILIES:
-        raise UnknownName("understood model_type", kind, _FAMILIES)
-    if settings.get("add_cross_attention"):
-        raise ShapeError(f"{name} attends to another model too, which is not understood.")
-    family, unsaid = _FAMILIES[kind]
-    return family(unsaid | settings, name, source)
-
-
-def _encoder(settings: Settings, name: str, source: str) -> Configuration:
-    if settings.get("is_decoder"):
-        raise ShapeError(f"{name} is a decoder of the BERT family, which is not understood.")
-    longest = positions = size(settings, "max_position_embeddings", model=name)
-    if settings["model_type"] != "bert":
-        # RoBERTa counts positions from padding_idx + 1.
-        longest -= size(settings, "pad_token_id", model=name) + 1
-    return Configuration(
-        name=name,
-        layers=size(settings, "num_hidden_layers", model=name),
-        block=_block(settings, name, gated=False),
-        attention=Full(),
-        vocabulary=size(settings, "vocab_size", model=name),
-        longest=longest,
-        head="pooler",
-        learned=Learned(
-            positions=positions,
-            token_types=size(settings, "type_vocab_size", model=name),
-            norm=2,
-            biases=_EVERYWHERE,
-        ),
-        source=source,
+def _reading(some: Layers, pattern: Pattern) -> Layers:
+    mixers = tuple(
+        replace(mixer, pattern=pattern) if isinstance(mixer, Grouped) and not mixer.cross else mixer
+        for mixer in some.layer.mixers
     )
-
-
-def _gpt2(settings: Settings, name: str, source: str) -> Configuration:
-    d, positions = (size(settings, key, model=name) for key in ("n_embd", "n_positions"))
-    hidden = optional_size(settings, "n_inner", model=name)
-    return Configuration(
-        name=name,
-        layers=size(settings, "n_layer", model=name),
-        block=BlockSizes(
-            d_model=d,
-            heads=size(settings, "n_head", model=name),
-            hidden=4 * d if hidden is None else hidden,
-            fused_qkv=True,
-        ),
-        attention=Causal(),
-        vocabulary=size(settings, "vocab_size", model=name),
-        longest=positions,
-        head=_written(settings),
-        learned=Learned(
-            positions=positions,
-            norm=2,
-            biases=_EVERYWHERE,
-            tied=bool(settings["tie_word_embeddings"]),
-        ),
-        source=source,
-    )
-
-
-def _decoder(settings: Settings, name: str, source: str) -> Configuration:
-    if settings.get("use_sliding_window") or len(set(settings.get("layer_types") or [0])) > 1:
-        raise ShapeError(f"{name} has windows in some of its layers, which is not understood yet.")
-    kind, width = settings["model_type"], None
-    if kind == "mistral":
-        width = optional_size(settings, "sliding_window", model=name)
-    biases: list[Biased] = ["qkv"] if kind == "qwen2" else []
-    if kind in ("llama", "qwen3") and settings.get("attention_bias"):
-        biases += ["qkv", "output"]
-    if kind == "llama" and settings.get("mlp_bias"):
-        biases.append("feed-forward")
-    return Configuration(
-        name=name,
-        layers=size(settings, "num_hidden_layers", model=name),
-        block=_block(settings, name, gated=True),
-        attention=Window(width=width) if width else Causal(),
-        vocabulary=size(settings, "vocab_size", model=name),
-        head=_written(settings),
-        learned=Learned(
-            norm=1,
-            qk_norm=kind == "qwen3",
-            biases=frozenset(biases),
-            tied=bool(settings.get("tie_word_embeddings")),
-        ),
-        source=source,
-    )
-
-
-def _written(settings: Settings) -> Literal["logits"] | None:
-    """Return the head of a decoder by the class that its weights were saved from."""
-    names = settings.get("architectures") or ()
-    return "logits" if any("CausalLM" in name or "LMHead" in name for name in names) else None
-
-
-def _block(settings: Settings, model: str, *, gated: bool) -> BlockSizes:
-    return BlockSizes(
-        d_model=size(settings, "hidden_size", model=model),
-        heads=size(settings, "num_attention_heads", model=model),
-        kv_heads=optional_size(settings, "num_key_value_heads", model=model),
-        head_dim=optional_size(settings, "head_dim", model=model),
-        hidden=size(settings, "intermediate_size", model=model),
-        gated=gated,
-    )
-
-
-_EVERYWHERE: Final = frozenset[Biased](("qkv", "output", "feed-forward"))
-# Each with the sizes that transformers takes where a config.json leaves them out.
-_FAMILIES: Final[dict[str, tuple[Callable[[Settings, str, str], Configuration], Settings]]] = {
-    "bert": (_encoder, {"type_vocab_size": 2}),
-    "roberta": (_encoder, {"type_vocab_size": 2}),
-    "xlm-roberta": (_encoder, {"type_vocab_size": 2}),
-    "gpt2": (_gpt2, {"n_positions": 1024, "tie_word_embeddings": True}),
-    "llama": (_decoder, {}),
-    "mistral": (_decoder, {"num_key_value_heads": 8, "sliding_window": 4096}),
-    "qwen2": (_decoder, {"num_key_value_heads": 32}),
-    "qwen3": (_decoder, {"num_key_value_heads": 32, "head_dim": 128}),
-}
+    return replace(some, layer=replace(some.layer, mixers=mixers))

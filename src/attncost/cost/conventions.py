@@ -50,7 +50,7 @@ class Convention:
     ) -> Count:
         """Return the FLOPs of one sequence: of the forward pass, or of a training step.
 
-        >>> from attncost.cost.configuration import preset
+        >>> from attncost.cost.reading import preset
         >>> convention("6N").flops(preset("gpt-3"), 2048, training=True)
         2145537138622464
         """
@@ -141,19 +141,19 @@ def _blocks(model: Configuration, n: Count) -> Count:
 
 
 def _parameters(model: Configuration, n: Count) -> Count:
-    return 2 * model.parameters * n
+    return 2 * model.active * n
 
 
 def _but_embedding(model: Configuration, n: Count) -> Count:
-    return 2 * (model.parameters - model.embedding) * n
+    return 2 * (model.active - model.tables) * n
 
 
 def _with_embedding(model: Configuration, n: Count) -> Count:
-    return 2 * n * model.vocabulary * model.block.d_model + _everything_else(model, n)
+    return 2 * n * model.embedding.vocabulary * model.d_model + _everything_else(model, n)
 
 
 def _with_softmax(model: Configuration, n: Count) -> Count:
-    return _dense(model, n) + _SOFTMAX * model.layers * model.block.heads * n**2
+    return _dense(model, n) + _SOFTMAX * model.softmax_heads * n**2
 
 
 def _blocks_and_attention(model: Configuration, n: Count) -> Count:

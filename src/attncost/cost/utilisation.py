@@ -70,7 +70,7 @@ def utilisation(
     Raises:
         ShapeError: If a number is not positive.
 
-    >>> from attncost.cost.configuration import preset
+    >>> from attncost.cost.reading import preset
     >>> shares = utilisation(preset("llama-3-8b"), 8192, tokens_per_second=10_000, peak=989e12)
     >>> round(shares["exact"], 3), round(shares["dense"], 3), round(shares["6N"], 3)
     (0.52, 0.586, 0.487)

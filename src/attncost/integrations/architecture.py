@@ -26,6 +26,10 @@ _HEADS: Final = {
     "LMHeadModel": "AutoModelForCausalLM",
     "ForMaskedLM": "AutoModelForMaskedLM",
     "ForConditionalGeneration": "AutoModelForSeq2SeqLM",
+    "ForSequenceClassification": "AutoModelForSequenceClassification",
+    "ForTokenClassification": "AutoModelForTokenClassification",
+    "ForQuestionAnswering": "AutoModelForQuestionAnswering",
+    "EncoderModel": "AutoModelForTextEncoding",
 }
 _EXPERTS: Final = ("num_experts", "num_local_experts", "n_routed_experts")
 _LEARNED: Final = ("position", "wpe", "pos_emb")

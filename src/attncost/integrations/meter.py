@@ -118,7 +118,7 @@ class Step:
 class Meter:
     """Meter the steps of a training loop.
 
-    >>> from attncost.cost.configuration import preset
+    >>> from attncost.cost.reading import preset
     >>> meter = Meter(preset("llama-3-8b"), peak=312e12)
     >>> with meter.step([512, 300]):
     ...     pass  # forward, backward, optimizer

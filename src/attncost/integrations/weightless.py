@@ -6,8 +6,8 @@ in the local cache of Hugging Face; `package.module:factory`, whatever that func
 Everything is made on the meta device, where tensors have shapes and no values.
 """
 
-from collections.abc import Callable, Mapping
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, final
@@ -16,24 +16,23 @@ import torch
 from torch import nn
 
 from attncost.core.errors import AttnCostError, ShapeError, UnknownName
-from attncost.core.spelling import assignments
-from attncost.cost.block import BlockSizes
-from attncost.cost.configuration import Configuration, preset, presets, read_config
+from attncost.cost.configuration import Configuration
 from attncost.cost.counting.count import count
 from attncost.cost.counting.counted import Counted
+from attncost.cost.memory.footprint import Footprint
+from attncost.cost.memory.memory import MakeOptimizer, memory
+from attncost.cost.reading import preset, presets, read_config
 from attncost.cost.settings import read_settings
 from attncost.integrations import architecture
 from attncost.integrations.factory import factory
 from attncost.integrations.hf.telling import telling
 from attncost.integrations.kept import cached_numbers, kept_settings
 from attncost.integrations.pretrained import demo_folder
+from attncost.integrations.sizes import DEMO, LAYER, layer_sizes
 from attncost.integrations.theirs import foreign
 from attncost.nn.attention import Attention
 from attncost.patterns.full import Full
 
-_DEMO: Final = "demo"
-_LAYER: Final = "layer"
-_WIDEST: Final = 1 << 16
 _USUAL: Final = 2048
 
 
@@ -153,10 +152,36 @@ def counted(call: Call, *, name: str, training: bool = False) -> Counted:
     Raises:
         ShapeError: If it cannot be called.
     """
+    with _called(call, name, training=training):
+        return count(call.module, *call.inputs, training=training, **call.options)
+
+
+def remembered(
+    call: Call, *, name: str, training: bool = False, optimizer: MakeOptimizer | None = None
+) -> Footprint:
+    """Return what a call would hold in memory on a CPU.
+
+    Args:
+        call: The module and its inputs.
+        name: What to call it in an error.
+        training: Forward and backward; the module is then in the mode of training.
+        optimizer: Makes the optimizer whose step comes then, if there is one.
+
+    Raises:
+        ShapeError: If it cannot be called, or looks at numbers.
+    """
+    with _called(call, name, training=training):
+        return memory(
+            call.module, *call.inputs, training=training, optimizer=optimizer, **call.options
+        )
+
+
+@contextmanager
+def _called(call: Call, name: str, *, training: bool) -> Iterator[None]:
     call.module.train(training)
     gradients = nullcontext() if training else torch.no_grad()
     with foreign(name), gradients, telling(unpadded=call.unpadded):
-        return count(call.module, *call.inputs, training=training, **call.options)
+        yield
 
 
 def weightless(text: str) -> Weightless:
@@ -168,9 +193,9 @@ def weightless(text: str) -> Weightless:
     """
     if not text.strip():
         raise ShapeError("the model has no name: give demo, a folder, a preset or a function.")
-    if text == _DEMO:
-        return _folder(demo_folder(), name=_DEMO)
-    if text.partition(":")[0] == _LAYER:
+    if text == DEMO:
+        return _folder(demo_folder(), name=DEMO)
+    if text.partition(":")[0] == LAYER:
         return _layer(text)
     if text in presets():
         return _published(text)
@@ -181,19 +206,13 @@ def weightless(text: str) -> Weightless:
     cached = architecture.cached(text)
     if cached is not None:
         return _folder(cached, name=text)
-    known = (_DEMO, "layer:d_model=512,heads=8", "package.module:factory", *presets())
+    known = (DEMO, "layer:d_model=512,heads=8", "package.module:factory", *presets())
     raise UnknownName("model, folder, preset or model in the cache", text, known)
 
 
 def _layer(text: str) -> Weightless:
-    sizes = {"d_model": 512, "heads": 8} | assignments(text.partition(":")[2], of=_LAYER)
-    for name in sizes.keys() - {"d_model", "heads"}:
-        raise UnknownName("size of a layer", name, ("d_model", "heads"))
-    for name, size in sizes.items():
-        if not 1 <= size <= _WIDEST:
-            raise ShapeError(f"{name} of layer must lie between 1 and {_WIDEST:,}, got {size}.")
-    d, h = sizes["d_model"], sizes["heads"]
-    block = BlockSizes(d_model=d, heads=h)
+    name, block = layer_sizes(text)
+    d, h = int(block.d_model), int(block.heads)
     with torch.device("meta"):
         layer = Attention(d, h)
 
@@ -203,10 +222,10 @@ def _layer(text: str) -> Weightless:
         return Call(layer, (x,), {})
 
     return Weightless(
-        name=f"{_LAYER}:d_model={d},heads={h}",
+        name=name,
         make=make,
         usual=_USUAL,
-        configuration=Configuration(name="this layer", layers=1, block=block, attention=Full()),
+        configuration=Configuration.alike("this layer", block, Full()),
     )
 
 

@@ -13,16 +13,13 @@ from typing import Final, final
 import torch
 
 from attncost.core.errors import ShapeError, UnknownName
-from attncost.core.spelling import assignments
-from attncost.cost.block import BlockSizes
-from attncost.cost.configuration import Configuration, preset, presets, read_config
-from attncost.integrations.pretrained import demo_folder, has_weights, load_model
+from attncost.cost.configuration import Configuration
+from attncost.cost.reading import presets
+from attncost.integrations.pretrained import has_weights, load_model
+from attncost.integrations.sizes import sized
 from attncost.measure.layer import QKV, layer_subjects
 from attncost.measure.subject import Predicted, Subject
-from attncost.patterns.full import Full
 
-DEMO: Final = "demo"
-LAYER: Final = "layer"
 IMPLEMENTATIONS: Final = ("sdpa", "eager")
 # The attentions that keep all n x n weights in memory, and those that keep none of them.
 KEEPS_WEIGHTS: Final = frozenset({"naive", "eager"})
@@ -30,7 +27,6 @@ _KEEPS_NONE: Final = frozenset({"full", "causal", "sdpa"})
 # What computes a model's or layer's own attention without keeping them.
 OWN: Final = frozenset({"full", "sdpa"})
 
-_WIDEST: Final = 1 << 16  # a layer of that width has 64 GiB of weights
 _LAYER_LENGTHS: Final = (64, 128, 256, 512, 1024, 2048, 4096)
 _MODEL_LENGTHS: Final = (16, 32, 64, 128, 256, 512, 1024, 2048)
 
@@ -91,16 +87,16 @@ class Target:
     def _subject(self, folder: Path, implementation: str) -> Subject:
         if implementation not in IMPLEMENTATIONS:
             raise UnknownName(f"implementation of {self.name}", implementation, IMPLEMENTATIONS)
-        sizes = self.configuration
+        sizes, rows = self.configuration, int(self.configuration.embedding.vocabulary)
 
         @cache
         def model() -> torch.nn.Module:
-            writes = sizes.head == "logits"
+            writes = sizes.head is not None and sizes.head.kind == "logits"
             return load_model(folder, writes=writes, implementation=implementation)
 
         def prepare(length: int) -> Callable[[], object]:
             generator = torch.Generator().manual_seed(length)
-            tokens = torch.randint(sizes.vocabulary, (1, length), generator=generator, device="cpu")
+            tokens = torch.randint(rows, (1, length), generator=generator, device="cpu")
             device = torch.get_default_device()
             return partial(model().to(device), input_ids=tokens.to(device), use_cache=False)
 
@@ -126,44 +122,26 @@ def target(text: str) -> Target:
     """Return what `text` names.
 
     Raises:
-        ShapeError: If it names a layer or a folder that cannot be read.
+        ShapeError: If it names a layer or a folder that cannot be read, or a function.
         UnknownName: If it names nothing.
     """
-    if text == DEMO:
-        return _folder(demo_folder(), name=DEMO, model="MiniLM-L6")
-    if text.partition(":")[0] == LAYER:
-        return _layer(text)
-    if text in presets():
-        return Target(name=text, configuration=preset(text), folder=None, lengths=())
-    if Path(text).exists():
-        return _folder(Path(text), name=text)
-    known = (DEMO, "layer:d_model=512,heads=8", *presets())
-    raise UnknownName("model, folder or preset", text, known)
-
-
-def _layer(text: str) -> Target:
-    sizes = {"d_model": 512, "heads": 8} | assignments(text.partition(":")[2], of=LAYER)
-    for name in sizes.keys() - {"d_model", "heads"}:
-        raise UnknownName("size of a layer", name, ("d_model", "heads"))
-    for name, size in sizes.items():
-        if not 1 <= size <= _WIDEST:
-            raise ShapeError(f"{name} of layer must lie between 1 and {_WIDEST:,}, got {size}.")
-    configuration = Configuration(
-        name="this layer",
-        layers=1,
-        block=BlockSizes(d_model=sizes["d_model"], heads=sizes["heads"]),
-        attention=Full(),
+    found = sized(text)
+    folder = None if found.path is None else _folder(found.path)
+    lengths: tuple[int, ...]
+    if found.path is None:
+        lengths = () if found.name in presets() else _LAYER_LENGTHS
+    else:
+        measured = folder is not None and has_weights(folder)
+        longest = found.configuration.longest or _MODEL_LENGTHS[-1]
+        lengths = tuple(n for n in _MODEL_LENGTHS if n <= longest) if measured else ()
+    return Target(
+        name=found.name, configuration=found.configuration, folder=folder, lengths=lengths
     )
-    # One name for one layer, however it was typed.
-    name = f"layer:d_model={sizes['d_model']},heads={sizes['heads']}"
-    return Target(name=name, configuration=configuration, folder=None, lengths=_LAYER_LENGTHS)
 
 
-def _folder(path: Path, *, name: str, model: str | None = None) -> Target:
-    sizes = read_config(path, name=model)
-    longest = sizes.longest or _MODEL_LENGTHS[-1]
+def _folder(path: Path) -> Path | None:
+    """Return where weights lie, if any do."""
+    if path.is_dir():
+        return path
     # Sizes under another name than config.json belong to no weights beside them.
-    folder = path if path.is_dir() else path.parent if path.name == "config.json" else None
-    measured = folder is not None and has_weights(folder)
-    lengths = tuple(n for n in _MODEL_LENGTHS if n <= longest) if measured else ()
-    return Target(name=name, configuration=sizes, folder=folder, lengths=lengths)
+    return path.parent if path.name == "config.json" else None

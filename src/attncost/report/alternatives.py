@@ -17,14 +17,14 @@ from attncost.patterns.interface import Pattern
 from attncost.report.document import Chapter, Column, Figure, Finding, Section, Table
 from attncost.report.priced import curve, key
 
-Found = Mapping[str, Pattern | Mechanism]
+Found = Mapping[str, Pattern | Mechanism | None]
 
 _STEP: Final = 64  # tokens between two lengths at which kernels are compared
 _FARTHEST: Final = 4096
 
 
 def alternatives(model: Configuration, *, lengths: Sequence[int], command: str) -> Chapter:
-    """Return the price of every pattern and mechanism in place of a model's own attention.
+    """Return the price of every pattern and mechanism in place of a model's own softmax attention.
 
     Args:
         model: The sizes.
@@ -32,7 +32,9 @@ def alternatives(model: Configuration, *, lengths: Sequence[int], command: str) 
         command: What reproduces it.
     """
     longest = lengths[-1]
-    found = {spelling(one): one for one in (*map(spelled, known()), model.attention)}
+    found: dict[str, Pattern | Mechanism | None]
+    found = {spelling(one): one for one in map(spelled, known())}
+    found |= {_own(model): model.attention}
     costs = {name: model.cost(longest, one).useful for name, one in found.items()}
     cheapest = min(costs, key=lambda name: costs[name])
     share = costs[cheapest] / model.cost(longest).useful
@@ -54,7 +56,7 @@ def alternatives(model: Configuration, *, lengths: Sequence[int], command: str) 
 
 def _prices(model: Configuration, found: Found, length: int, command: str) -> Table:
     return Table(
-        title=f"In place of {spelling(model.attention)} at {length:,} tokens, {model.name}",
+        title=f"In place of {_own(model)} at {length:,} tokens, {model.name}",
         columns=(
             Column("attention"),
             Column("kind"),
@@ -100,7 +102,7 @@ def _curves(model: Configuration, found: Found, lengths: Sequence[int], command:
 
 
 def _limit(model: Configuration) -> int:
-    return max(_FARTHEST, 4 * model.block.d_model)
+    return max(_FARTHEST, 4 * int(model.d_model))
 
 
 def _drawn(found: Found) -> str:
@@ -108,16 +110,25 @@ def _drawn(found: Found) -> str:
     return f"the first {MOST_SERIES} attentions, {left} more in the table" if left > 0 else "each"
 
 
-def _useful(model: Configuration, attention: Pattern | Mechanism) -> Callable[[Count], Count]:
+def _own(model: Configuration) -> str:
+    return "its own" if model.attention is None else spelling(model.attention)
+
+
+def _useful(
+    model: Configuration, attention: Pattern | Mechanism | None
+) -> Callable[[Count], Count]:
     return lambda n: model.core(n, attention).useful
 
 
 def _row(
-    model: Configuration, name: str, attention: Pattern | Mechanism, length: int
+    model: Configuration, name: str, attention: Pattern | Mechanism | None, length: int
 ) -> tuple[Any, ...]:
     core, own = model.core(length, attention).useful, model.core(length).useful
     same = attention == model.attention
-    limit = searchable(attention, longest=_limit(model))
+    limit = min(
+        searchable(one, longest=_limit(model))
+        for one in (model.patterns if attention is None else (attention,))
+    )
     wins = crossover(_useful(model, attention), _useful(model, model.attention), limit=limit)
     return (
         name,
@@ -130,7 +141,7 @@ def _row(
     )
 
 
-def _executed_wins(model: Configuration, attention: Pattern | Mechanism) -> int | None:
+def _executed_wins(model: Configuration, attention: Pattern | Mechanism | None) -> int | None:
     first = None
     for n in range(_FARTHEST, 0, -_STEP):
         if not _executed(model, attention, n) < _executed(model, model.attention, n):
@@ -140,12 +151,10 @@ def _executed_wins(model: Configuration, attention: Pattern | Mechanism) -> int 
 
 
 @lru_cache(maxsize=1 << 12)  # the model's own is compared with every other
-def _executed(model: Configuration, attention: Pattern | Mechanism, n: int) -> int:
-    dims = model.block.dims(n)
-    cost = (
-        attention.cost(dims)
-        if isinstance(attention, Mechanism)
-        else best(attention, dims).cost(attention, dims)
-    )
-    flops: int = cost.executed
+def _executed(model: Configuration, attention: Pattern | Mechanism | None, n: int) -> int:
+    flops = 0
+    for pattern, dims, times in model.calls(n):
+        read = pattern if attention is None else attention
+        cost = read.cost(dims) if isinstance(read, Mechanism) else best(read, dims).cost(read, dims)
+        flops += int(cost.executed) * int(times)
     return flops

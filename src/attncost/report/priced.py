@@ -5,8 +5,8 @@ from typing import Any, Final
 
 from attncost.core.counts import Count
 from attncost.core.units import show
-from attncost.cost.block import block_cost
 from attncost.cost.configuration import Configuration
+from attncost.cost.model.dense import Dense
 from attncost.draw.chart import Axis, Chart, Mark, Point, Series
 from attncost.mechanisms.spelling import spelling
 from attncost.report.document import Chapter, Column, Figure, Finding, Section, Table
@@ -56,7 +56,7 @@ def takes_over(model: Configuration) -> int | None:
 
 def _looked(model: Configuration) -> int:
     """Return how far is far enough: the two meet below 16 d_model in most models."""
-    return min(32 * model.block.d_model, 1 << 20)
+    return min(32 * model.d_model, 1 << 20)
 
 
 def curve(name: str, cost: Callable[[int], Count], lengths: Sequence[int]) -> Series:
@@ -136,7 +136,8 @@ def _steps(model: Configuration, length: int, command: str) -> Table:
 
 
 def _per_layer(model: Configuration, length: int) -> str:
-    return show(block_cost(model.attention, model.block, length=length).useful, "flops")
+    costs = [some.layer.cost(length).useful for some in model.stack]
+    return " or ".join(show(cost, "flops") for cost in dict.fromkeys(costs))
 
 
 def _half(over: int | None) -> str:
@@ -159,22 +160,34 @@ def _takeover(model: Configuration, over: int | None) -> str:
 
 
 def _sizes(model: Configuration) -> str:
-    block = model.block
-    hidden = f", {block.hidden:,} in the feed-forward" if block.hidden else ""
-    shared = f" ({block.kv_heads} of keys and values)" if block.kv_heads != block.heads else ""
     layers = f"{model.layers} layers" if model.layers > 1 else "One layer"
-    sizes = (
-        f"{layers}, {block.d_model:,} features a token, {block.heads} heads{shared} of "
-        f"{block.head_dim}{hidden}; attention is {spelling(model.attention)}."
+    sizes = f"{layers}, {model.d_model:,} features a token{_inside(model)}; attention is "
+    read = " and ".join(
+        spelling(pattern) + (f" in {times} layers" if len(model.patterns) > 1 else "")
+        for pattern, times in model.patterns.items()
     )
-    return f"{sizes} Sizes: {model.source}." if model.source else sizes
+    source = f" Sizes: {model.source}." if model.source else ""
+    return " ".join((f"{sizes}{read or 'none of softmax'}.{source}", *model.notes))
+
+
+def _inside(model: Configuration) -> str:
+    """Write the sizes of the commonest attention, and of the feed-forward where all are alike."""
+    calls = sorted(model.calls(1), key=lambda one: one[2])
+    if not calls:
+        return ""
+    dims, feeds = calls[-1][1], {some.layer.feed for some in model.stack}
+    (feed,) = feeds if len(feeds) == 1 else (None,)
+    hidden = f", {feed.hidden:,} in the feed-forward" if isinstance(feed, Dense) else ""
+    shared = f" ({dims.kv_heads} of keys and values)" if dims.kv_heads != dims.heads else ""
+    return f", {dims.heads} heads{shared} of {dims.head_dim}{hidden}"
 
 
 def _definition(model: Configuration) -> str:
     head = {
         "logits": " The logits of every token are counted.",
         "pooler": " The pooler is counted.",
-    }.get(model.head or "", "")
+        "classes": " The classes are counted.",
+    }.get(model.head.kind if model.head else "", "")
     return (
         "Attention is what lies between the projections: scores, softmax, weighted sum, over the "
         f"pairs that the definition reads.{head} Embeddings, norms and biases are left out."

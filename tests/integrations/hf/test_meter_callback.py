@@ -14,7 +14,7 @@ from torch.utils.flop_counter import FlopCounterMode
 from transformers import TrainerControl, TrainerState
 
 from attncost import AttnCostError, Causal, Full, ShapeError, UnsupportedOption, Window
-from attncost.cost.configuration import read_config
+from attncost.cost.reading import read_config
 from attncost.integrations.hf.meter_callback import meter_callback
 
 PEAK = 1e9

@@ -1,0 +1,92 @@
+"""What mixes the tokens of a sequence in a layer: attention, or what stands in its place."""
+
+from abc import ABC, abstractmethod
+from typing import final
+
+from attncost.core.cost import Cost
+from attncost.core.counts import Count
+from attncost.core.dims import Dims
+from attncost.mechanisms.interface import Mechanism
+from attncost.patterns.interface import Pattern
+
+
+class Mixer(ABC):
+    """One way to mix tokens: frozen sizes, and formulas of the length of one sequence."""
+
+    __slots__ = ()
+
+    @property
+    @abstractmethod
+    def learned(self) -> Count:
+        """How many numbers it learns."""
+
+    @abstractmethod
+    def before(self, n: Count) -> Cost:
+        """Return the products of tokens with weights that come before tokens meet."""
+
+    @abstractmethod
+    def after(self, n: Count) -> Cost:
+        """Return those that come after."""
+
+    @abstractmethod
+    def core(self, n: Count, m: Count, attention: Pattern | Mechanism | None = None) -> Cost:
+        """Return what it costs that tokens meet.
+
+        Args:
+            n: Tokens that ask, the last of the sequence.
+            m: Tokens that there are.
+            attention: Takes the place of softmax attention, if it is that.
+        """
+
+    @abstractmethod
+    def cached(self, n: Count) -> Count:
+        """Return how many numbers must be kept of `n` tokens to write the next one."""
+
+    @abstractmethod
+    def kept(self, n: Count, *, weights: bool) -> Count:
+        """Return how many numbers are kept for a backward pass, its input left out.
+
+        Args:
+            n: Tokens.
+            weights: Whether attention keeps its weights, as without a fused kernel.
+        """
+
+    @abstractmethod
+    def live(self, n: Count, *, weights: bool) -> Count:
+        """Return how many numbers are alive at once while it runs forward, its input left out."""
+
+    def call(self, n: Count) -> tuple[Pattern, Dims] | None:
+        """Return its softmax attention on `n` tokens, if another can take its place; else None."""
+        return None
+
+    @property
+    def matrices(self) -> Count:
+        """How many multiply-adds one token takes before and after tokens meet."""
+        return self.linear(1).useful // 2
+
+    @property
+    def softmax_heads(self) -> Count:
+        """How many heads weigh every pair by a softmax."""
+        return 0
+
+    @property
+    def state(self) -> Count:
+        """How many numbers are kept of a sequence of any length, most often in float32."""
+        return 0
+
+    @property
+    def recent(self) -> Count:
+        """How many of them are of the last tokens, which are kept as a cache is, not in float32."""
+        return 0
+
+    @final
+    def linear(self, n: Count) -> Cost:
+        """Return the products of tokens with weights."""
+        return self.before(n) + self.after(n)
+
+    def decode(self, m: Count) -> tuple[Cost, Cost]:
+        """Return what one token costs when `m` are there with it: products with weights, the core.
+
+        A mixer may compute one token in another way than many.
+        """
+        return self.linear(1), self.core(1, m)

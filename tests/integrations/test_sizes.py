@@ -1,0 +1,50 @@
+import json
+
+import huggingface_hub
+import pytest
+
+from attncost.core.errors import ShapeError, UnknownName
+from attncost.cost.reading import preset
+from attncost.integrations.sizes import sized
+
+SETTINGS = {
+    "model_type": "bert",
+    "hidden_size": 8,
+    "num_hidden_layers": 1,
+    "num_attention_heads": 2,
+    "intermediate_size": 16,
+    "vocab_size": 9,
+    "max_position_embeddings": 16,
+}
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "config.json").write_text(json.dumps(SETTINGS))
+    return tmp_path
+
+
+def test_every_kind_of_name_has_sizes(folder):
+    assert sized("llama-3-8b").configuration == preset("llama-3-8b")
+    assert sized("layer:heads=4,d_model=32").name == "layer:d_model=32,heads=4"
+    assert sized("demo").configuration.longest == 512
+    whole, file = sized(f"{folder}/"), sized(str(folder / "config.json"))
+    assert whole.name == str(folder)
+    assert whole.configuration == file.configuration
+
+
+def test_a_model_in_the_cache_is_found_by_its_name(folder, monkeypatch):
+    def found(name, file):
+        return str(folder / file) if name == "somebody/small" else None
+
+    monkeypatch.setattr(huggingface_hub, "try_to_load_from_cache", found)
+    assert sized("somebody/small").configuration.name == "somebody/small"
+    with pytest.raises(UnknownName, match="'somebody/other'"):
+        sized("somebody/other")
+
+
+def test_what_has_no_sizes_is_refused():
+    with pytest.raises(ShapeError, match="names a function, and sizes are needed"):
+        sized("package.module:factory")
+    with pytest.raises(UnknownName, match="called ''"):
+        sized("")
