@@ -142,7 +142,7 @@ class Configuration:
 
     @property
     def patterns(self) -> dict[Pattern, Count]:
-        """Which pairs softmax attention reads, and in how many layers."""
+        """Which pairs softmax attention reads of its own sequence, and in how many layers."""
         found: dict[Pattern, Count] = {}
         for pattern, _, times in self.calls(1):
             found[pattern] = found.get(pattern, 0) + times
@@ -168,7 +168,7 @@ class Configuration:
             if isinstance(mixer, Grouped)
         ]
         if not having:
-            raise ShapeError(f"{self.name} has no layer of softmax attention over plain heads.")
+            raise ShapeError(f"{self.name} has no layer of plain heads: ask for its calls.")
         _, mixer, feed = max(having, key=lambda one: one[0])
         dense = feed if isinstance(feed, Dense) else None
         return BlockSizes(
@@ -213,6 +213,10 @@ class Configuration:
         inside = self._summed(lambda layer: sum(layer.decode(context), Cost()))
         return (inside + self._last(1)).merged()
 
+    def decode_core(self, context: Count) -> Cost:
+        """Return what of it attention costs between the projections."""
+        return self._summed(lambda layer: layer.decode(context)[1])
+
     def flops(self, length: Count, work: Work = "prefill") -> Count:
         """Return the useful FLOPs of one sequence.
 
@@ -252,8 +256,18 @@ class Configuration:
         return 4 * (self.state - self.recent) + itemsize * self.recent
 
     def reading(self, pattern: Pattern) -> "Configuration":
-        """Return the same model with one pattern in every layer of softmax attention."""
-        return replace(self, stack=tuple(_reading(some, pattern) for some in self.stack))
+        """Return the same model with one pattern in every layer of softmax attention.
+
+        Raises:
+            ShapeError: If no layer can have another pattern.
+        """
+        found = tuple(_reading(some, pattern) for some in self.stack)
+        if found == self.stack and self.attention != pattern:
+            raise ShapeError(
+                f"{self.name} has no layer of plain heads that could read {pattern}: plan it with "
+                "its own attention."
+            )
+        return replace(self, stack=found)
 
     def attention_takes_over(self, *, limit: int) -> int | None:
         """Return the length from which attention costs at least what all the rest does."""
@@ -280,8 +294,5 @@ class Configuration:
 
 
 def _reading(some: Layers, pattern: Pattern) -> Layers:
-    mixers = tuple(
-        replace(mixer, pattern=pattern) if isinstance(mixer, Grouped) and not mixer.cross else mixer
-        for mixer in some.layer.mixers
-    )
+    mixers = tuple(mixer.reading(pattern) for mixer in some.layer.mixers)
     return replace(some, layer=replace(some.layer, mixers=mixers))

@@ -28,7 +28,7 @@ def kept_elements(block: BlockSizes, *, length: Count, keeps_weights: bool = Fal
     """
     n, mixer, feed = length, block.mixer(), block.feed()
     layer = Layer(d_model=block.d_model, mixers=(mixer,), feed=feed, norms=2, norm_numbers=2)
-    inside = layer.inside(n, weights=keeps_weights)
+    inside = layer.inside(n, keeps_weights=keeps_weights)
     if feed is None:
         return n * block.d_model + inside
     return layer.between(n) + layer.upcast(n) + inside

@@ -23,9 +23,9 @@ def peak_elements(block: BlockSizes, *, length: Count, keeps_weights: bool) -> C
     >>> peak_elements(BlockSizes(d_model=512, heads=8), length=2048, keeps_weights=True)
     70254592
     """
-    n, d, f = length, block.d_model, block.hidden
-    weights = n**2 * block.heads if keeps_weights else 0
-    attention = 2 * weights + 3 * n * d if keeps_weights else 5 * n * d
-    if f is None:
+    n, feed = length, block.feed()
+    attention = block.mixer().live(n, keeps_weights=keeps_weights)
+    if feed is None:
         return attention
-    return larger(attention + 2 * n * d, weights + n * (2 * f + 3 * d))
+    weights = n**2 * block.heads if keeps_weights else 0
+    return 2 * n * block.d_model + larger(attention, weights + feed.live(n))

@@ -47,6 +47,6 @@ def test_the_formula_in_symbols_gives_the_numbers():
     for of in (
         lambda m: SIZES.core(m, m).useful,
         lambda m: SIZES.decode(m)[1].useful,
-        lambda m: SIZES.live(m, weights=False) + SIZES.kept(m, weights=False),
+        lambda m: SIZES.live(m, keeps_weights=False) + SIZES.kept(m, keeps_weights=False),
     ):
         assert of(n).subs(n, 77) == of(77)

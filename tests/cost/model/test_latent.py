@@ -79,8 +79,8 @@ def test_parameters_and_what_is_kept_are_those_of_torch(sizes, generator):
     assert sizes.learned == sum(one.numel() for one in w.values())
     x = torch.randn(33, sizes.d_model, generator=generator, requires_grad=True)
     kept = saved(lambda x: expanded(w, x, sizes), [x], w.values())
-    assert sizes.kept(33, weights=False) == kept
-    assert sizes.kept(33, weights=True) - kept == sizes.heads * 33 * (33 - 1)
+    assert sizes.kept(33, keeps_weights=False) == kept
+    assert sizes.kept(33, keeps_weights=True) - kept == sizes.heads * 33 * (33 - 1)
     made = sum(latents(w, x, sizes)[i].numel() for i in range(2))
     assert sizes.cached(33) == made
 
@@ -110,6 +110,6 @@ def test_the_formula_in_symbols_gives_the_numbers():
     for of in (
         lambda m: SMALL.core(m, m).useful + SMALL.linear(m).useful,
         lambda m: SMALL.decode(m)[1].useful,
-        lambda m: SMALL.kept(m, weights=True) + SMALL.live(m, weights=False),
+        lambda m: SMALL.kept(m, keeps_weights=True) + SMALL.live(m, keeps_weights=False),
     ):
         assert of(n).subs(n, 77) == of(77)

@@ -160,22 +160,24 @@ def test_what_is_kept_and_alive_is_what_chunked_kernels_need():
     mixed, values, gates = (n, 2 * 2 * 6 + 4 * 10), (n, 4 * 10), (n, 2, HEADS)
     triangle, states = (n, HEADS, CHUNK), (chunks, HEADS, 6, 10)
     kept = numbers(mixed, mixed, gates, triangle, values, values, values)
-    assert gated.kept(n, weights=False) == kept
-    assert gated.live(n, weights=False) == numbers(mixed, values, gates, mixed, values, states)
+    assert gated.kept(n, keeps_weights=False) == kept
+    assert gated.live(n, keeps_weights=False) == numbers(
+        mixed, values, gates, mixed, values, states
+    )
 
     wide, narrow, strengths = (n, HEADS, WIDE), (n, WIDE), (n, HEADS)
     decays, outputs = (wide, wide), (wide, wide, wide)
     kept = numbers(*6 * (wide,), *decays, *outputs, narrow, narrow, strengths, triangle, triangle)
-    assert kimi.kept(n, weights=False) == kept
+    assert kimi.kept(n, keeps_weights=False) == kept
     live = numbers(*5 * (wide,), strengths, *4 * (wide,), (chunks, HEADS, WIDE, WIDE))
-    assert kimi.live(n, weights=False) == live
+    assert kimi.live(n, keeps_weights=False) == live
 
     inner, mixed = (n, HEADS, 6), (n, HEADS * 6 + 2 * 2 * 10)
     projected = (inner, mixed, strengths)
     kept = numbers(*projected, mixed, inner, inner)
-    assert SPACE.kept(n, weights=False) == kept
+    assert SPACE.kept(n, keeps_weights=False) == kept
     live = numbers(*projected, mixed, inner, (chunks, HEADS, 6, 10))
-    assert SPACE.live(n, weights=False) == live
+    assert SPACE.live(n, keeps_weights=False) == live
 
 
 @pytest.mark.parametrize("mixer", [*DELTAS, SPACE], ids=["gated", "kimi", "mamba2"])

@@ -73,7 +73,7 @@ class GatedDelta(Recurrent):
         """Return the projection of the output."""
         return Cost.product(n, self._values, self.d_model).named("output projection")
 
-    def kept(self, n: Count, *, weights: bool) -> Count:
+    def kept(self, n: Count, *, keeps_weights: bool) -> Count:
         """Keep what convolution, recurrence, gated norm and output read, and each chunk's inverse.
 
         Chunks and states are computed again, as the published kernels do.
@@ -81,7 +81,7 @@ class GatedDelta(Recurrent):
         gates, inverse = 2 * self.value_heads, self.chunk * self.value_heads
         return n * (2 * self._mixed + gates + inverse + 3 * self._values)
 
-    def live(self, n: Count, *, weights: bool) -> Count:
+    def live(self, n: Count, *, keeps_weights: bool) -> Count:
         """Hold what is projected and convolved, the states before each chunk, and the output."""
         projected = self._mixed + self._values + 2 * self.value_heads
         return n * (projected + self._mixed + self._values) + self.recurrence.between_chunks(n)

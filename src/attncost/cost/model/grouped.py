@@ -3,7 +3,7 @@
 n (2 h + 2 g) d_h d_model multiply-adds of projections + 2 h d_h for each pair that is read
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias, final
 
 from attncost.core.cost import Cost
@@ -87,6 +87,15 @@ class Grouped(Mixer):
         dims = self.dims(n, m)
         return read.cost(dims) if isinstance(read, Mechanism) else priced(read, dims)
 
+    @property
+    def split(self) -> tuple[Count, Count]:
+        """Both kinds of heads."""
+        return self.heads, self.kv_heads
+
+    def reading(self, pattern: Pattern) -> Mixer:
+        """Return the same with another pattern; what reads another sequence keeps its own."""
+        return self if self.cross else replace(self, pattern=pattern)
+
     def call(self, n: Count) -> tuple[Pattern, Dims] | None:
         """Return its pattern and sizes; of another sequence it reads what it must."""
         return None if self.cross else (self.pattern, self.dims(n))
@@ -110,15 +119,16 @@ class Grouped(Mixer):
             tokens = smaller(n, self.pattern.width)
         return 2 * self._keys * tokens
 
-    def kept(self, n: Count, *, weights: bool) -> Count:
+    def kept(self, n: Count, *, keeps_weights: bool) -> Count:
         """Keep queries, keys, values, output and what weighs: a row's log-sum-exp, or all pairs."""
-        weighed = self.heads * n**2 if weights else self.heads * n
+        weighed = self.heads * n**2 if keeps_weights else self.heads * n
         return n * (2 * self._queries + 2 * self._keys) + weighed
 
-    def live(self, n: Count, *, weights: bool) -> Count:
-        """Hold queries, keys, values and output; all scores and all weights, unless fused."""
+    def live(self, n: Count, *, keeps_weights: bool) -> Count:
+        """Hold queries, keys, values, output and its projection, or all scores and weights."""
         projected = n * (self._asked + 2 * self._keys)
-        return projected + (2 * self.heads * n**2 if weights else n * self._queries)
+        fused = n * (self._queries + self.d_model)
+        return projected + (2 * self.heads * n**2 if keeps_weights else fused)
 
     def dims(self, n: Count, m: Count | None = None) -> Dims:
         """Return the sizes of the attention call on one sequence."""

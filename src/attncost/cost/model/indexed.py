@@ -81,15 +81,15 @@ class Indexed(Mixer):
         """Keep the latent vectors, and the indexer's key."""
         return self.latent.cached(n) + self.head_dim * n
 
-    def kept(self, n: Count, *, weights: bool) -> Count:
+    def kept(self, n: Count, *, keeps_weights: bool) -> Count:
         """Keep what the attention keeps; the indexer learns by itself, and is left out."""
-        return self.latent.kept(n, weights=weights)
+        return self.latent.kept(n, keeps_weights=keeps_weights)
 
-    def live(self, n: Count, *, weights: bool) -> Count:
+    def live(self, n: Count, *, keeps_weights: bool) -> Count:
         """Hold what the attention or the indexer holds: of this the sum of heads for all pairs."""
-        every = (self.heads if weights else 0) * n**2
+        every = (self.heads if keeps_weights else 0) * n**2
         indexing = n * (self.heads * (self.head_dim + 1) + self.head_dim) + every + n**2
-        return larger(self.latent.live(n, weights=weights), indexing)
+        return larger(self.latent.live(n, keeps_weights=keeps_weights), indexing)
 
     def _indexed(self, n: Count) -> Cost:
         d, asked = self.latent.d_model, self.latent.query_rank

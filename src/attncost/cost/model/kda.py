@@ -72,7 +72,7 @@ class KimiDelta(Recurrent):
         """Return the projection of the output."""
         return Cost.product(n, self._wide, self.d_model).named("output projection")
 
-    def kept(self, n: Count, *, weights: bool) -> Count:
+    def kept(self, n: Count, *, keeps_weights: bool) -> Count:
         """Keep what every product and gate reads, and each chunk's two triangles.
 
         These are the inverse and the weights; the rest of a chunk, and states, are computed again.
@@ -82,7 +82,7 @@ class KimiDelta(Recurrent):
         # before its norm, its gate, and after both.
         return n * (6 * self._wide + 5 * self._wide + narrow + 2 * self.chunk * self.heads)
 
-    def live(self, n: Count, *, weights: bool) -> Count:
+    def live(self, n: Count, *, keeps_weights: bool) -> Count:
         """Hold what is projected and convolved, the states before each chunk, and the output."""
         projected = 5 * self._wide + self.heads
         return n * (projected + 4 * self._wide) + self.recurrence.between_chunks(n)

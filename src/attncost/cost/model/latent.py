@@ -108,19 +108,24 @@ class Latent(Mixer):
         """Keep the latent vector and the shared key with positions."""
         return self._kept * n
 
-    def kept(self, n: Count, *, weights: bool) -> Count:
+    def kept(self, n: Count, *, keeps_weights: bool) -> Count:
         """Keep queries, keys, values, output and what weighs; small vectors with their norms.
 
         Values keep the keys that the same product made, for both are one tensor.
         """
         attended = 2 * self._queries + self._expanded + self._values
         small = self._kept + self.rank + 2 * self._asked
-        return n * (attended + small) + (self.heads * n**2 if weights else self.heads * n)
+        return n * (attended + small) + (self.heads * n**2 if keeps_weights else self.heads * n)
 
-    def live(self, n: Count, *, weights: bool) -> Count:
-        """Hold small vectors, queries, keys, values and output; all scores, unless fused."""
+    def live(self, n: Count, *, keeps_weights: bool) -> Count:
+        """Hold small vectors, queries, keys, values, their output and its projection.
+
+        Without a fused kernel there are all scores and weights instead of these two.
+        """
         projected = n * (self._kept + self._asked + 2 * self._queries + self._expanded)
-        return projected + (2 * self.heads * n**2 if weights else n * self._values)
+        return projected + (
+            2 * self.heads * n**2 if keeps_weights else n * (self._values + self.d_model)
+        )
 
     def dims(self, n: Count, m: Count | None = None) -> Dims:
         """Return the sizes of the attention call on one sequence."""

@@ -91,16 +91,16 @@ class Layer:
         centred = self.norm_numbers == _SHIFTS if self.centred is None else self.centred
         return self.norms * n * (2 if centred else self.d_model)
 
-    def inside(self, n: Count, *, weights: bool) -> Count:
+    def inside(self, n: Count, *, keeps_weights: bool) -> Count:
         """Return how many it needs from inside of attention and feed-forward."""
-        mixing = sum(mixer.kept(n, weights=weights) for mixer in self.mixers)
+        mixing = sum(mixer.kept(n, keeps_weights=keeps_weights) for mixer in self.mixers)
         return mixing + (self.feed.kept(n) if self.feed else 0)
 
-    def live(self, n: Count, *, weights: bool) -> Count:
+    def live(self, n: Count, *, keeps_weights: bool) -> Count:
         """Return how many numbers are alive at once inside of it while it runs forward."""
         most: Count = 0
         for mixer in self.mixers:
-            most = larger(most, mixer.live(n, weights=weights))
+            most = larger(most, mixer.live(n, keeps_weights=keeps_weights))
         if self.feed:
             most = larger(most, self.feed.live(n))
         return most

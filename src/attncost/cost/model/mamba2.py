@@ -85,11 +85,11 @@ class Mamba2(Recurrent):
         """Return the projection of the output."""
         return Cost.product(n, self._inner, self.d_model).named("output projection")
 
-    def kept(self, n: Count, *, weights: bool) -> Count:
+    def kept(self, n: Count, *, keeps_weights: bool) -> Count:
         """Keep what convolution, recurrence, gated norm and output read; chunks are done again."""
         return n * (self._projected + self._mixed + 2 * self._inner)
 
-    def live(self, n: Count, *, weights: bool) -> Count:
+    def live(self, n: Count, *, keeps_weights: bool) -> Count:
         """Hold what is projected and convolved, the states before each chunk, and the output."""
         tokens = self._projected + self._mixed + self._inner
         return n * tokens + self.recurrence.between_chunks(n)

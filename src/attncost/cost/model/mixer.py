@@ -43,17 +43,26 @@ class Mixer(ABC):
         """Return how many numbers must be kept of `n` tokens to write the next one."""
 
     @abstractmethod
-    def kept(self, n: Count, *, weights: bool) -> Count:
+    def kept(self, n: Count, *, keeps_weights: bool) -> Count:
         """Return how many numbers are kept for a backward pass, its input left out.
 
         Args:
             n: Tokens.
-            weights: Whether attention keeps its weights, as without a fused kernel.
+            keeps_weights: Whether attention keeps its weights, as without a fused kernel.
         """
 
     @abstractmethod
-    def live(self, n: Count, *, weights: bool) -> Count:
+    def live(self, n: Count, *, keeps_weights: bool) -> Count:
         """Return how many numbers are alive at once while it runs forward, its input left out."""
+
+    @property
+    def split(self) -> tuple[Count, Count]:
+        """The heads that tensor parallel shares, and those of keys, which may be fewer."""
+        return self.softmax_heads, 1
+
+    def reading(self, _: Pattern) -> "Mixer":
+        """Return the same with another pattern, or as it is if it can have no other."""
+        return self
 
     def call(self, n: Count) -> tuple[Pattern, Dims] | None:
         """Return its softmax attention on `n` tokens, if another can take its place; else None."""

@@ -105,6 +105,12 @@ class Recurrent(Mixer):
         return self.recurrence.size + self.recent
 
     @final
+    @property
+    def split(self) -> tuple[Count, Count]:
+        """The heads of the state, twice."""
+        return self.recurrence.heads, self.recurrence.heads
+
+    @final
     def core(self, n: Count, m: Count, attention: Pattern | Mechanism | None = None) -> Cost:
         """Return the recurrence of `n` tokens; nothing takes its place, and the past is free."""
         return self.recurrence.cost(n, moved=n * self.moved)

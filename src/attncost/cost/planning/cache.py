@@ -1,0 +1,51 @@
+"""What is kept of past tokens: keys and values, and states that no length makes greater."""
+
+from collections.abc import Iterator
+
+from attncost.core.counts import Count, ceil_div
+from attncost.cost.configuration import Configuration
+from attncost.cost.model.grouped import Grouped
+from attncost.cost.model.mixer import Mixer
+from attncost.cost.planning.precision import item, stored
+from attncost.cost.planning.situation import Situation
+
+
+def cache(model: Configuration, how: Situation, *, length: int, batch: int) -> tuple[int, str]:
+    """Return the bytes of all caches on one device, and their equation.
+
+    Args:
+        model: The sizes.
+        how: Says the precision, the size of a page, and how devices share heads.
+        length: Tokens of each sequence; every page is taken whole.
+        batch: Sequences on this device.
+    """
+    rounded = ceil_div(length, how.page) * how.page
+    numbers, terms = 0, []
+    for mixer, times in _caching(model):
+        _, kv_heads = mixer.split
+        held = how.sharding.cache(int(mixer.cached(rounded)), kv_heads=int(kv_heads))
+        numbers += int(held) * int(times)
+        terms.append(_term(mixer, times, rounded, how))
+    equation = f"{batch} · ({' + '.join(terms)}) · {item(how.kv)}" if terms else ""
+    return batch * stored(numbers, how.kv), equation
+
+
+def state(model: Configuration, how: Situation, *, batch: int) -> tuple[int, str]:
+    """Return the bytes of all states on one device, and their equation."""
+    share = how.sharding.tensor
+    recent = int(ceil_div(model.recent, share))
+    lasting = int(ceil_div(model.state, share)) - recent
+    equation = f"{batch} · ({lasting:,} · 4 B + {recent:,} · {item(how.kv)})"
+    return batch * (4 * lasting + stored(recent, how.kv)), equation
+
+
+def _caching(model: Configuration) -> Iterator[tuple[Mixer, Count]]:
+    return ((mixer, times) for mixer, times in model.mixers() if mixer.cached(1))
+
+
+def _term(mixer: Mixer, times: Count, n: int, how: Situation) -> str:
+    if not isinstance(mixer, Grouped):
+        return f"{times} layers · {int(mixer.cached(1)):,} · {n:,}"
+    heads, d = ceil_div(mixer.kv_heads, how.sharding.tensor), mixer.head_dim
+    tokens = int(mixer.cached(n)) // int(mixer.cached(1))
+    return f"{times} layers · 2 · {heads} heads · {d} · {tokens:,}"
