@@ -1,6 +1,6 @@
 import json
 
-from attncost import Linformer, Window
+from attncost import Block, Linformer, Window
 from attncost.cost.block import BlockSizes
 from attncost.cost.derivation import derive
 from attncost.patterns.full import Full
@@ -11,8 +11,9 @@ from attncost.report.text import text
 BLOCK = BlockSizes(d_model=512, heads=8)
 
 
-def derived(attention, length=2048):
-    return one_derived(derive(attention, BLOCK, length=length), name="it", command="c")
+def derived(attention, length=2048, longest=32):
+    found = derive(attention, BLOCK, length=length)
+    return one_derived(found, name="it", command="c", longest=longest)
 
 
 def test_the_facts_of_the_articles_are_in_it():
@@ -43,3 +44,33 @@ def test_shares_add_up_to_the_whole():
     (layer,) = json.loads(dumped(document))["layers"]
     assert sum(step["flops"] for step in layer["steps"]) == layer["flops"]
     assert layer["outgrows_rest_of_block_from"] == 3072
+
+
+def test_where_a_pattern_wins_is_said_by_every_measure():
+    """At 65 tokens a second block of 64 begins: 64² + 1 pairs of 65², in tiles of as many."""
+    document = derived(Block(64), longest=200)
+    (table,) = document.sections[-1].blocks
+    assert [row[0] for row in table.rows] == [
+        *("FLOPs, useful", "FLOPs, executed"),
+        *("bytes moved", "memory at once"),
+    ]
+    assert [row[1:] for row in table.rows] == [
+        *[(65, 65, 1, 200)] * 2,
+        ("never", "never", 0, 200),
+        ("no formula", None, None, None),
+    ]
+    assert "`folded` does, which `attention` runs at n = 200" in table.note
+    (layer,) = json.loads(dumped(document))["layers"]
+    found = layer["against_full"]
+    assert found["kernel"] == "folded"
+    assert found["executed"] == {"first": 65, "lasting": 65, "times": 1, "longest": 200}
+    assert found["memory"] is None
+
+
+def test_an_approximation_is_compared_by_its_definition_and_full_attention_not_at_all():
+    """2 n r for its own products with r = 64, and n² for full attention, so n = 129."""
+    document = derived(Linformer(64), longest=200)
+    (table,) = document.sections[-1].blocks
+    assert table.rows[1] == ("FLOPs, executed", 129, 129, 1, 200)
+    assert "follows from its definition" in table.note
+    assert "wins" not in text(derived(Full()))

@@ -11,27 +11,47 @@ from attncost.draw.grid import text as drawn
 from attncost.draw.sampled import sampled
 from attncost.patterns.full import Full
 from attncost.patterns.interface import Pattern
+from attncost.report.against_full import against_full
 from attncost.report.document import Column, Document, Section, Table
 
 _SCHEMA: Final = "attncost.derive/1"
 _FLOAT32: Final = 4
+# It keeps the command below two seconds more.
+_LONGEST: Final = 4096
 # Characters are twice as tall as wide.
 _PICTURE: Final = (16, 32)
 
 
-def one_derived(derivation: Derivation, *, name: str, command: str) -> Document:
-    """Return the steps of one pattern or mechanism, and what follows from them."""
+def one_derived(
+    derivation: Derivation, *, name: str, command: str, longest: int = _LONGEST
+) -> Document:
+    """Return the steps of one pattern or mechanism, and what follows from them.
+
+    Args:
+        derivation: What was derived.
+        name: How the pattern or mechanism is spelled.
+        command: What reproduces it.
+        longest: Up to which length it is compared with full attention, kernel by kernel.
+    """
+    sections = [
+        Section(title="Step by step", blocks=(_steps(derivation, command),)),
+        Section(title="What follows", text=tuple(_sentences(derivation))),
+    ]
+    layer = _layer(name, derivation)
+    if not isinstance(derivation.attention, Full):
+        section, found = against_full(
+            derivation.attention, derivation.block, longest=longest, command=command
+        )
+        sections.append(section)
+        layer["against_full"] = found
     return Document(
         schema=_SCHEMA,
         title=f"Self-attention, {name}: what one layer costs, forward, one sequence",
         subtitle=_sizes(derivation.block, derivation.length)
         + "; a multiply-add is 2 FLOPs; exact counts",
         command=command,
-        sections=(
-            Section(title="Step by step", blocks=(_steps(derivation, command),)),
-            Section(title="What follows", text=tuple(_sentences(derivation))),
-        ),
-        facts={"layers": [_layer(name, derivation)]},
+        sections=tuple(sections),
+        facts={"layers": [layer]},
     )
 
 
