@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final, Literal, TypeAlias, final
 
 from attncost.core.cost import Cost
-from attncost.core.counts import Count, ceil_div
+from attncost.core.counts import Count
 from attncost.core.dims import Dims
 from attncost.core.errors import ShapeError
 from attncost.cost.block import BlockSizes
@@ -111,6 +111,11 @@ class Configuration:
         return self.active - looked_up
 
     @property
+    def decoded(self) -> Count:
+        """How many of these one token more reads: not those of an encoder beside it."""
+        return self.multiplied - self._over(lambda layer: layer.used - layer.decoded)
+
+    @property
     def tables(self) -> Count:
         """How many numbers its tables of tokens, positions and token types hold."""
         return self.embedding.tables(self.d_model)
@@ -205,8 +210,17 @@ class Configuration:
 
     def cost(self, length: Count, attention: Pattern | Mechanism | None = None) -> Cost:
         """Return the cost of the whole, with its own attention or with another."""
-        inside = self._summed(lambda layer: layer.cost(length, attention))
+        inside = self.inside(length, attention)
         return (self._first(length) + inside + self._last(length)).merged()
+
+    def inside(self, length: Count, attention: Pattern | Mechanism | None = None) -> Cost:
+        """Return the cost of all layers alone."""
+        return self._summed(lambda layer: layer.cost(length, attention))
+
+    def prompt(self, length: Count) -> Cost:
+        """Return the cost of reading a prompt: only the last token needs logits to write on."""
+        last = self._last(1 if self.caches else length)
+        return (self._first(length) + self.inside(length) + last).merged()
 
     def decode(self, context: Count) -> Cost:
         """Return the cost of one token that reads `context` tokens, itself included."""
@@ -236,8 +250,7 @@ class Configuration:
             length: Tokens.
             page: Tokens that an engine reserves at a time, such as 16; every layer rounds up.
         """
-        rounded = length if page == 1 else ceil_div(length, page) * page
-        return sum(mixer.cached(rounded) * times for mixer, times in self.mixers())
+        return sum(mixer.reserved(length, page=page) * times for mixer, times in self.mixers())
 
     def kv_bytes_per_token(self, itemsize: int = 2) -> Count:
         """Return the bytes that a cache keeps of each token, until windows are full.

@@ -25,7 +25,7 @@ def read_settings(path: Path) -> Settings:
         )
     try:
         found = json.loads(file.read_text(encoding="utf-8"))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ShapeError(f"{file} is not JSON: {error}.") from error
     if not isinstance(found, dict):
         raise ShapeError(f"{file} must hold an object of settings, got {type(found).__name__}.")

@@ -31,7 +31,7 @@ def kind_of(given: Settings, *, model: str, known: Any) -> str:  # noqa: ANN401 
             f"the config.json of {model} has no model_type: it must say which kind of model it is, "
             "such as 'llama'."
         )
-    if kind not in known:
+    if str(kind) not in known:
         near = get_close_matches(str(kind), known, n=_NEAREST, cutoff=0.0)
         raise ShapeError(
             f"transformers has no model_type {kind!r} (of {model}); did you mean {near[0]!r}? "

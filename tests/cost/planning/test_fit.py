@@ -5,7 +5,7 @@ import random
 import pytest
 from tests.papers import decoder, with_logits
 
-from attncost import BlockSizes, Causal, Configuration, Window
+from attncost import BlockSizes, Causal, Configuration, ShapeError, Window
 from attncost.cost.model.dense import Dense
 from attncost.cost.planning.fit import bisected, largest_batch, longest
 from attncost.cost.planning.needs import needs, total
@@ -133,6 +133,47 @@ def test_a_page_is_taken_whole():
     model, how = preset("llama-3-8b"), Situation(work="decode", page=16)
     caches = [by_part(needs(model, how, length=n))["cache"] for n in (1, 16, 17)]
     assert caches == [16 * 131_072, 16 * 131_072, 32 * 131_072]
+
+
+def test_a_window_reserves_whole_pages():
+    """Half of gpt-oss's layers read 128 tokens; a page of 256 holds more."""
+    model, one = preset("gpt-oss-20b"), 2 * 8 * 64 * 2
+    cache = by_part(needs(model, Situation(work="decode", page=256), length=1000))["cache"]
+    assert cache == 12 * one * (256 + 1024)
+
+
+def test_what_writes_nothing_has_the_logits_of_every_token():
+    parts = by_part(needs(preset("bert-base"), Situation(), length=512))
+    assert parts["logits"] == 512 * 30_522 * 2
+
+
+def test_tokens_between_the_parts_of_a_layer_are_shared_in_sequence_parallel():
+    whole, shared = (
+        by_part(
+            needs(
+                preset("llama-3-8b"),
+                Situation(sharding=Sharding(tensor=8, sequence=on)),
+                length=8000,
+            )
+        )["activations"]
+        for on in (False, True)
+    )
+    assert whole - shared == 3 * 8000 * 4096 * 2 * 7 // 8
+
+
+def test_one_token_scores_no_more_than_its_window():
+    model = preset("mistral-7b")
+    near, far = (
+        by_part(needs(model, Situation(work="decode", kernel="naive"), length=n))["activations"]
+        for n in (4096, 1_000_000)
+    )
+    assert near == far
+
+
+@pytest.mark.parametrize("size", [{"length": 0}, {"length": -5}, {"length": 9, "batch": 0}])
+def test_nothing_is_no_size(size):
+    with pytest.raises(ShapeError, match="must be at least 1, got"):
+        needs(preset("gpt2"), Situation(), **size)
 
 
 def test_a_rolling_window_caps_the_cache():

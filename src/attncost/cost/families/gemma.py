@@ -85,12 +85,15 @@ def _read(said: Said, notes: tuple[str, ...]) -> Configuration:
 
 def _patterns(said: Said) -> list[Pattern]:
     """Return what each layer reads: the last of every few all tokens, the others a window."""
-    layers, every = said.size("num_hidden_layers"), said.optional("sliding_window_pattern")
-    if every is None:
+    layers = said.size("num_hidden_layers")
+    if said.kind == "gemma":
         return [Causal()] * layers
-    types = said.layer_types(("full_attention", "sliding_attention")) or [
-        "sliding_attention" if (i + 1) % every else "full_attention" for i in range(layers)
-    ]
+    types = said.layer_types(("full_attention", "sliding_attention"))
+    if types is None:
+        every = said.size("sliding_window_pattern")
+        types = [
+            "sliding_attention" if (i + 1) % every else "full_attention" for i in range(layers)
+        ]
     return [_window(said) if one == "sliding_attention" else _all(said) for one in types]
 
 

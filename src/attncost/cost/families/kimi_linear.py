@@ -62,6 +62,8 @@ class KimiLinear(Family):
 def _one_spelling(said: Said) -> Said:
     """Return the settings by the names that transformers writes."""
     settings, nested = dict(said.settings), said.get("linear_attn_config") or {}
+    if not isinstance(nested, dict):
+        raise said.refused(f"has a linear_attn_config {nested!r}")
     written = {ours: settings[key] for key, ours in _WRITTEN.items() if key in settings}
     inside = {ours: nested[key] for key, ours in _NESTED.items() if key in nested}
     # transformers never ties the head, whatever the settings say.
@@ -73,7 +75,8 @@ def _one_spelling(said: Said) -> Said:
 
 def _numbered(said: Said, nested: Mapping[str, Any]) -> list[str]:
     """Return the kind of each layer; their numbers begin with 1."""
-    full, states = nested["full_attn_layers"], nested["kda_layers"]
+    inside = Said(dict(nested), said.name, said.source)
+    full, states = (inside.listed(key, int) or [] for key in ("full_attn_layers", "kda_layers"))
     every = said.size("num_hidden_layers")
     if sorted([*full, *states]) != list(range(1, every + 1)):
         raise said.refused(f"has full_attn_layers {full} and kda_layers {states} of {every} layers")

@@ -72,9 +72,12 @@ class NemotronH(Family):
 
 def _pattern(said: Said) -> str:
     """Return the kind of each layer, as one letter."""
-    listed = said.get("layers_block_type") or said.get("layer_types")
+    listed = said.listed("layers_block_type", str) or said.listed("layer_types", str)
     letters = {name: letter for letter, names in _KINDS.items() for name in names}
-    found = listed or list(said.get("hybrid_override_pattern") or "ME*-")
+    found = listed or list(str(said.get("hybrid_override_pattern") or "ME*-"))
+    layers = said.optional("num_hidden_layers")
+    if layers not in (None, len(found)):
+        raise said.refused(f"has {layers} num_hidden_layers and {len(found)} kinds of them")
     known = letters if listed else dict(zip(_KINDS, _KINDS, strict=True))
     for one in found:
         if one not in known:

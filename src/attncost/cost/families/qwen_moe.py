@@ -70,7 +70,7 @@ def _mixer(said: Said, pattern: Pattern) -> Grouped:
 
 def _feeds(said: Said) -> list[Feed]:
     """Return the feed-forward of each layer."""
-    without, step = said.get("mlp_only_layers") or [], said.size("decoder_sparse_step")
+    without, step = said.listed("mlp_only_layers", int) or [], said.size("decoder_sparse_step")
     dense, routed = wide(said, said.size("intermediate_size")), _experts(said)
     return [
         dense if i in without or (i + 1) % step else routed

@@ -82,7 +82,7 @@ def dense_first(said: Said, *, dense: Feed, routed: Feed) -> list[Feed]:
     Raises:
         ShapeError: If a kind is not understood, or `first_k_dense_replace` no whole number from 0.
     """
-    every, types = said.size("num_hidden_layers"), said.get("mlp_layer_types")
+    every, types = said.size("num_hidden_layers"), said.listed("mlp_layer_types", str)
     if types is None:
         if said.get("moe_layer_freq") not in (None, 1):
             raise said.refused("has experts in every few layers alone (moe_layer_freq)")

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, final
+from typing import Any, TypeVar, final
 
 from attncost.core.errors import ShapeError
 from attncost.cost.model.dense import Dense
@@ -10,6 +10,8 @@ from attncost.cost.model.ends import Head
 from attncost.cost.model.grouped import Grouped, Projection
 from attncost.cost.settings import Settings, optional_size, size
 from attncost.patterns.interface import Pattern
+
+T = TypeVar("T")
 
 _NO_BIASES: frozenset[Projection] = frozenset()
 
@@ -47,6 +49,21 @@ class Said:
     def flag(self, key: str) -> bool:
         """Say whether something is switched on."""
         return bool(self.settings.get(key))
+
+    def listed(self, key: str, kind: type[T]) -> list[T] | None:
+        """Return a list of one kind of thing, or None if it is left out or null.
+
+        Raises:
+            ShapeError: If it is there and something else.
+        """
+        found = self.settings.get(key)
+        if found is None:
+            return None
+        if not isinstance(found, list) or not all(isinstance(one, kind) for one in found):
+            raise ShapeError(
+                f"{key} of {self.name} must be a list of {kind.__name__}, got {found!r}."
+            )
+        return found
 
     def get(self, key: str) -> Any:  # noqa: ANN401 -- as it was written
         """Return a setting as it stands, None if it is left out."""
@@ -124,11 +141,13 @@ class Said:
     def classes(self) -> int:
         """How many classes it tells apart; two unless they are named or numbered."""
         named = self.settings.get("id2label")
+        if named is not None and not isinstance(named, dict):
+            raise ShapeError(f"id2label of {self.name} must be an object, got {named!r}.")
         return len(named) if named else self.optional("num_labels") or 2
 
     def saved_as(self, *parts: str) -> bool:
         """Say whether a part stands in the name of the class that the weights were saved from."""
-        names = self.settings.get("architectures") or ()
+        names = self.listed("architectures", str) or ()
         return any(part in name for name in names for part in parts)
 
     def layer_types(self, known: Sequence[str]) -> list[str] | None:
@@ -137,7 +156,7 @@ class Said:
         Raises:
             ShapeError: If one is not known, or there are more or fewer than layers.
         """
-        said = self.settings.get("layer_types")
+        said = self.listed("layer_types", str)
         if said is None:
             return None
         layers = self.size("num_hidden_layers")

@@ -61,6 +61,11 @@ class Grouped(Mixer):
         return matrices + biases + self.norm + (self.heads if self.sinks else 0)
 
     @property
+    def decoded(self) -> Count:
+        """All, but what made keys and values of another sequence."""
+        return self.learned - (2 * self.d_model * self._keys if self.cross else 0)
+
+    @property
     def softmax_heads(self) -> Count:
         """All query heads."""
         return self.heads

@@ -81,6 +81,10 @@ class Indexed(Mixer):
         """Keep the latent vectors, and the indexer's key."""
         return self.latent.cached(n) + self.head_dim * n
 
+    def read(self, m: Count) -> Count:
+        """Read every key of the indexer, and the latent vectors that it picks."""
+        return self.latent.cached(smaller(m, self.top)) + self.head_dim * m
+
     def kept(self, n: Count, *, keeps_weights: bool) -> Count:
         """Keep what the attention keeps; the indexer learns by itself, and is left out."""
         return self.latent.kept(n, keeps_weights=keeps_weights)

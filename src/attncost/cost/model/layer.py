@@ -50,6 +50,13 @@ class Layer:
         return self._beside + (self.feed.used if self.feed else 0)
 
     @property
+    def decoded(self) -> Count:
+        """How many of them one token more uses."""
+        if self.encodes:
+            return 0
+        return self.used - sum(mixer.learned - mixer.decoded for mixer in self.mixers)
+
+    @property
     def matrices(self) -> Count:
         """How many multiply-adds one token takes outside of attention."""
         mixing = sum(mixer.matrices for mixer in self.mixers)

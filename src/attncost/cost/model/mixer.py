@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 from typing import final
 
 from attncost.core.cost import Cost
-from attncost.core.counts import Count
+from attncost.core.counts import Count, ceil_div
 from attncost.core.dims import Dims
 from attncost.mechanisms.interface import Mechanism
 from attncost.patterns.interface import Pattern
@@ -72,6 +72,21 @@ class Mixer(ABC):
     def matrices(self) -> Count:
         """How many multiply-adds one token takes before and after tokens meet."""
         return self.linear(1).useful // 2
+
+    @property
+    def decoded(self) -> Count:
+        """How many of the numbers that it learns one token more needs."""
+        return self.learned
+
+    def read(self, m: Count) -> Count:
+        """Return how many of the numbers kept of `m` tokens the next one reads."""
+        return self.cached(m)
+
+    @final
+    def reserved(self, n: Count, *, page: int) -> Count:
+        """Return how many numbers are set apart for `n` tokens, if it is done `page` at a time."""
+        one = self.cached(1) * page
+        return self.cached(n) if page == 1 or not one else ceil_div(self.cached(n), one) * one
 
     @property
     def softmax_heads(self) -> Count:

@@ -1,6 +1,6 @@
 """What is kept of past tokens: keys and values, and states that no length makes greater."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from attncost.core.counts import Count, ceil_div
 from attncost.cost.configuration import Configuration
@@ -19,15 +19,15 @@ def cache(model: Configuration, how: Situation, *, length: int, batch: int) -> t
         length: Tokens of each sequence; every page is taken whole.
         batch: Sequences on this device.
     """
-    rounded = ceil_div(length, how.page) * how.page
-    numbers, terms = 0, []
-    for mixer, times in _caching(model):
-        _, kv_heads = mixer.split
-        held = how.sharding.cache(int(mixer.cached(rounded)), kv_heads=int(kv_heads))
-        numbers += int(held) * int(times)
-        terms.append(_term(mixer, times, rounded, how))
+    terms = [_term(mixer, times, length, how) for mixer, times in _caching(model)]
     equation = f"{batch} · ({' + '.join(terms)}) · {item(how.kv)}" if terms else ""
-    return batch * stored(numbers, how.kv), equation
+    kept = _numbers(model, how, lambda mixer: mixer.reserved(length, page=how.page))
+    return batch * stored(kept, how.kv), equation
+
+
+def cache_read(model: Configuration, how: Situation, *, length: int, batch: int) -> int:
+    """Return the bytes of them that the next token reads; arguments as of `cache`."""
+    return batch * stored(_numbers(model, how, lambda mixer: mixer.read(length)), how.kv)
 
 
 def state(model: Configuration, how: Situation, *, batch: int) -> tuple[int, str]:
@@ -39,13 +39,23 @@ def state(model: Configuration, how: Situation, *, batch: int) -> tuple[int, str
     return batch * (4 * lasting + stored(recent, how.kv)), equation
 
 
+def _numbers(model: Configuration, how: Situation, of: Callable[[Mixer], Count]) -> int:
+    """Return how many numbers one device has of all caches."""
+    numbers = 0
+    for mixer, times in _caching(model):
+        _, kv_heads = mixer.split
+        held = how.sharding.cache(int(of(mixer)), kv_heads=int(kv_heads))
+        numbers += int(held) * int(times)
+    return numbers
+
+
 def _caching(model: Configuration) -> Iterator[tuple[Mixer, Count]]:
     return ((mixer, times) for mixer, times in model.mixers() if mixer.cached(1))
 
 
 def _term(mixer: Mixer, times: Count, n: int, how: Situation) -> str:
+    tokens = int(mixer.reserved(n, page=how.page)) // int(mixer.cached(1))
     if not isinstance(mixer, Grouped):
-        return f"{times} layers · {int(mixer.cached(1)):,} · {n:,}"
+        return f"{times} layers · {int(mixer.cached(1)):,} · {tokens:,}"
     heads, d = ceil_div(mixer.kv_heads, how.sharding.tensor), mixer.head_dim
-    tokens = int(mixer.cached(n)) // int(mixer.cached(1))
     return f"{times} layers · 2 · {heads} heads · {d} · {tokens:,}"

@@ -26,7 +26,8 @@ class Fit:
         greatest: Tokens, or sequences; 0 if none fits, None if memory sets no limit.
         parts: What a device then holds; of a single token or sequence if none fits.
         next: What it would hold of one more.
-        limit: What stands in the way: a part of the memory, or `positions`.
+        limit: What stands in the way: a part of the memory, `positions`, `nothing`, or the end of
+            the `search`, which goes up to 2^40.
     """
 
     greatest: int | None
@@ -65,9 +66,15 @@ def _greatest(
     top = _GREATEST if most is None else most
     found = bisected(lambda size: total(parts(size)) <= memory, top=top)
     here = parts(max(found, 1))
+    if found == top and most is not None:
+        return Fit(greatest=most, parts=here, next=(), limit="positions")
     if found == top:
+        grows = total(here) > total(parts(top // 2))
         return Fit(
-            greatest=most, parts=here, next=(), limit="nothing" if most is None else "positions"
+            greatest=top if grows else None,
+            parts=here,
+            next=(),
+            limit="search" if grows else "nothing",
         )
     beyond = parts(found + 1)
     return Fit(greatest=found, parts=here, next=beyond, limit=_limit(here, beyond, found))

@@ -14,8 +14,10 @@ from dataclasses import dataclass, replace
 from typing import Final, Literal, TypeAlias, final
 
 from attncost.core.counts import ceil_div
+from attncost.core.errors import ShapeError
 from attncost.cost.configuration import Configuration
 from attncost.cost.model.layer import Layer
+from attncost.cost.model.mixer import Mixer
 from attncost.cost.planning.cache import cache, state
 from attncost.cost.planning.precision import WHOLE, item, stored
 from attncost.cost.planning.situation import STATES, Situation
@@ -54,7 +56,13 @@ def needs(model: Configuration, how: Situation, *, length: int, batch: int = 1) 
         how: How it is run.
         length: Tokens of each sequence.
         batch: Sequences on all devices together.
+
+    Raises:
+        ShapeError: If there is less than one token or sequence, or devices cannot share the heads.
     """
+    for name, count in (("length", length), ("batch", batch)):
+        if count < 1:
+            raise ShapeError(f"{name} must be at least 1, got {count}.")
     for mixer, _ in model.mixers():
         heads, kv_heads = mixer.split
         how.sharding.check(heads=int(heads), kv_heads=int(kv_heads))
@@ -157,31 +165,41 @@ def _live(model: Configuration, how: Situation, n: int, batch: int) -> Need:
     Beside its inside there are its input, the norm of that, and what the first layer read, which
     models of transformers hold to the end.
     """
-    rows = 1 if how.work == "decode" else n
-    d, naive = int(model.d_model), how.kernel == "naive"
+    rows, naive = 1 if how.work == "decode" else n, how.kernel == "naive"
     inside = max(int(some.layer.live(rows, keeps_weights=naive)) for some in model.stack)
     if naive and rows < n:
-        # One token's scores of all others, and its weights.
-        heads = max(int(mixer.softmax_heads) for mixer, _ in model.mixers())
-        inside += 2 * heads * (n - rows)
-    inside = ceil_div(inside, how.sharding.tensor)
-    equation = f"{batch} · (3 · {rows:,} · {d:,} + {inside:,}) · {item(how.activations)}"
-    numbers = batch * (3 * rows * d + inside)
+        inside += max(_scored(mixer, n) for mixer, _ in model.mixers())
+    inside = int(how.sharding.activations(inside, 0))
+    beside = int(how.sharding.activations(0, 3 * rows * int(model.d_model)))
+    equation = f"{batch} · ({beside:,} + {inside:,}) · {item(how.activations)}"
+    numbers = batch * (beside + inside)
     return Need("activations", stored(numbers, how.activations), equation, exact=False)
 
 
-def _logits(model: Configuration, how: Situation, n: int, batch: int) -> Need:
-    """Return what logits take: of the last token in float32; in training of all, three times.
+def _scored(mixer: Mixer, n: int) -> int:
+    """Return the scores of one token of those before it, and its weights."""
+    one = int(mixer.cached(1))
+    tokens = int(mixer.cached(n)) // one if one else n
+    return 2 * int(mixer.softmax_heads) * (tokens - 1)
 
-    They are there in the precision of activations and in float32, and so is their gradient.
+
+def _logits(model: Configuration, how: Situation, n: int, batch: int) -> Need:
+    """Return what logits take: of the last token in float32, of all where nothing writes on.
+
+    In training they are there in the precision of activations and in float32, and so is their
+    gradient.
     """
     head = model.head
     if head is None or head.kind != "logits":
         return Need("logits", 0, "")
-    width = ceil_div(int(head.width), how.sharding.tensor)
-    if how.work != "training":
-        return Need("logits", _SINGLE * batch * width, f"{batch} · {width:,} · 4 B", exact=False)
+    width = int(ceil_div(int(head.width), how.sharding.tensor))
+    if how.work != "training" and model.caches:
+        equation = f"{batch} · {width:,} · {_SINGLE} B"
+        return Need("logits", _SINGLE * batch * width, equation, exact=False)
     numbers = batch * n * width
+    if how.work != "training":
+        equation = f"{batch} · {n:,} · {width:,} · {item(how.activations)}"
+        return Need("logits", stored(numbers, how.activations), equation, exact=False)
     equation = f"{batch} · {n:,} · {width:,} · ({item(how.activations)} + 2 · 4 B)"
     bytes_ = stored(numbers, how.activations) + 2 * _SINGLE * numbers
     return Need("logits", bytes_, equation, exact=False)

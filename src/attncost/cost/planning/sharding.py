@@ -138,4 +138,4 @@ class Sharding:
 
 def _divisor(heads: int, tensor: int) -> int:
     """Return the most devices, up to `tensor`, that can share heads."""
-    return next(t for t in range(tensor, 0, -1) if heads % t == 0)
+    return next(t for t in range(min(tensor, heads), 0, -1) if heads % t == 0)

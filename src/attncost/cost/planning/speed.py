@@ -9,15 +9,20 @@ between devices are taken to cost no time.
 """
 
 from dataclasses import dataclass
+from math import isfinite
 from typing import Final, Literal, final
 
+from attncost.core.counts import ceil_div
 from attncost.core.errors import ShapeError
 from attncost.cost.configuration import Configuration
+from attncost.cost.planning.cache import cache_read
 from attncost.cost.planning.needs import needs
 from attncost.cost.planning.precision import stored
 from attncost.cost.planning.situation import Situation
 
 _TOKENS: Final = 1_000_000
+_LEAST: Final = 1.0
+_MOST: Final = 1e24
 
 
 @final
@@ -39,8 +44,11 @@ class Rates:
 
     def __post_init__(self) -> None:
         for name in ("flops", "bytes"):
-            if not getattr(self, name) > 0:
-                raise ShapeError(f"{name} a second must be positive, got {getattr(self, name)}.")
+            if not _LEAST <= getattr(self, name) <= _MOST:
+                raise ShapeError(
+                    f"{name} a second must lie between {_LEAST:g} and {_MOST:g}, got "
+                    f"{getattr(self, name):g}."
+                )
 
 
 @final
@@ -75,8 +83,8 @@ class Speed:
         Raises:
             ShapeError: If the price is negative.
         """
-        if per_hour < 0:
-            raise ShapeError(f"a price must not be negative, got {per_hour}.")
+        if not (isfinite(per_hour) and per_hour >= 0):
+            raise ShapeError(f"a price must be a number that is not negative, got {per_hour}.")
         return devices * per_hour / 3600 * _TOKENS / self.tokens_per_second
 
 
@@ -92,10 +100,9 @@ def speed(
         length: Tokens of each sequence; in `decode` those that the next token reads.
         batch: Sequences on all devices together.
     """
-    flops = int(model.flops(length, how.work)) * batch
-    if how.work == "training" and how.checkpointing:
-        flops += int(model.flops(length)) * batch
-    share = -(-flops // how.sharding.devices)
+    share = ceil_div(
+        _flops(model, how, length) * int(how.sharding.batch(batch)), how.sharding.tensor
+    )
     moved = _moved(model, how, length, batch)
     arithmetic, memory = share / rates.flops, moved / rates.bytes
     tokens = batch * (1 if how.work == "decode" else length)
@@ -109,10 +116,21 @@ def speed(
 def _moved(model: Configuration, how: Situation, length: int, batch: int) -> int:
     """Return the bytes that a device cannot but move: what it holds for good, once.
 
-    To serve, it reads no table but a few rows of it, and the experts of one token at least.
+    To serve, it reads no table but a few rows of it, and the experts of one token at least; to
+    write, the past as well, which reading has written.
     """
     parts = {one.part: one.bytes for one in needs(model, how, length=length, batch=batch)}
     if how.work == "training":
         return sum(parts.get(part, 0) for part in ("weights", "gradients", "optimizer"))
-    weights = stored(int(how.sharding.weights(int(model.multiplied))), how.weights)
-    return weights + parts.get("cache", 0) + parts.get("state", 0)
+    read = model.decoded if how.work == "decode" else model.multiplied
+    weights = stored(int(how.sharding.weights(int(read))), how.weights)
+    past = cache_read(model, how, length=length, batch=int(how.sharding.batch(batch)))
+    return weights + past + parts.get("state", 0)
+
+
+def _flops(model: Configuration, how: Situation, length: int) -> int:
+    """Return the useful FLOPs of one sequence; checkpointed, all layers run once more."""
+    if how.work == "prefill":
+        return int(model.prompt(length).useful)
+    again = model.inside(length).useful if how.work == "training" and how.checkpointing else 0
+    return int(model.flops(length, how.work) + again)
