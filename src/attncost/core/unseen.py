@@ -1,7 +1,34 @@
 """Whether the numbers of a tensor can be looked at: on a meta or fake tensor there are none."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Final
+
 import torch
 from torch import Tensor
+from torch._subclasses import FakeTensor
+
+_TAKEN_FOR_FINITE: Final = ContextVar("attncost_taken_for_finite", default=False)
+
+
+@contextmanager
+def taken_for_finite() -> Iterator[None]:
+    """Let fake tensors take the way of real ones whose numbers are all finite.
+
+    For whoever asks how much memory a real call would take, and not what a call on fake tensors
+    does: kernels then leave out what only repeats itself.
+    """
+    token = _TAKEN_FOR_FINITE.set(True)
+    try:
+        yield
+    finally:
+        _TAKEN_FOR_FINITE.reset(token)
+
+
+def is_taken_for_finite(tensor: Tensor) -> bool:
+    """Say whether a tensor is fake and takes the way of finite numbers."""
+    return _TAKEN_FOR_FINITE.get() and isinstance(tensor, FakeTensor)
 
 
 def unseen(tensor: Tensor) -> str | None:

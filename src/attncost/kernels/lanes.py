@@ -13,6 +13,8 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from attncost.core.unseen import is_taken_for_finite
+
 
 @final
 @dataclass(frozen=True, slots=True)
@@ -122,6 +124,8 @@ class Scattered:
             x[:, rows] += value
 
     def _pieces(self, values: Tensor) -> Iterator[tuple[slice, Tensor]]:
+        if is_taken_for_finite(values):
+            return  # There is nothing to write, and to write takes no memory.
         for stretches, value in zip(self.stretches, values, strict=True):
             start = 0
             for rows in stretches:

@@ -11,8 +11,10 @@ from typing import Final
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
+from torch.utils._python_dispatch import _disable_current_modes
 
 from attncost.core.options import Options
+from attncost.core.unseen import is_taken_for_finite
 from attncost.patterns.interface import Pattern
 
 _MOST_KEPT: Final = 16
@@ -65,17 +67,20 @@ def kept_mask(
 
 @lru_cache(maxsize=_MOST_KEPT)
 def _kept(pattern: Pattern, n: int, m: int, dtype: torch.dtype) -> Float[Tensor, "1 1 {n} {m}"]:
-    # A tensor of inference mode could not take part in a gradient later.
-    with torch.inference_mode(False):
+    # A tensor of inference mode could not take part in a gradient later, nor a fake one be of use.
+    with torch.inference_mode(False), _disable_current_modes():
         mask = pattern.mask(n, m, torch.device("cpu"))
         return torch.where(mask, torch.zeros((), dtype=dtype, device="cpu"), -math.inf)[None, None]
 
 
 def is_plain(x: Tensor) -> bool:
-    """Say whether a tensor holds numbers on a CPU that one may look at: not fake, not batched."""
+    """Say whether a tensor holds numbers on a CPU that one may look at: not fake, not batched.
+
+    A fake one does if it is taken for a real one.
+    """
     return (
         x.device.type == "cpu"
-        and type(x) in _PLAIN
+        and (type(x) in _PLAIN or is_taken_for_finite(x))
         and not torch._C._functorch.is_functorch_wrapped_tensor(x)
     )
 

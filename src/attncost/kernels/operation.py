@@ -11,6 +11,7 @@ from torch import Tensor
 
 from attncost.core.errors import UnsupportedOption
 from attncost.core.options import Options, Output
+from attncost.core.unseen import is_taken_for_finite
 from attncost.kernels import blockwise
 from attncost.kernels.handles import apart, whole
 from attncost.kernels.masks import is_plain
@@ -159,7 +160,8 @@ _backward.register_autograd(_no_way_back)
 
 
 def _is_plain(q: Tensor, k: Tensor, v: Tensor, options: Options) -> bool:
-    if torch.compiler.is_compiling():
+    # Whoever follows what fake tensors do can tell by the operation where our own steps begin.
+    if torch.compiler.is_compiling() or is_taken_for_finite(q):
         return False
     tensors = (q, k, v, *options.tensors())
     asked = torch.is_grad_enabled() and any(x.requires_grad for x in tensors)

@@ -13,10 +13,12 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from attncost.core.options import Options
+from attncost.core.unseen import is_taken_for_finite
 from attncost.kernels.dropout import kept
 from attncost.kernels.lanes import Scattered
 from attncost.kernels.places import Places
 from attncost.kernels.plan import Plan, Step
+from attncost.kernels.telling import telling
 from attncost.kernels.tiles import Tiles
 
 # Numbers that the tiles of one batched call may write: 16 MiB of float32.
@@ -68,14 +70,18 @@ class Job:
 
     def pieces(self) -> Iterator[Piece]:
         """Yield all pieces, in an order that depends on nothing but the shapes."""
-        group = self.q.shape[1] // self.k.shape[1]
-        for sequence in range(self.q.shape[0]):
-            for step in self.plan.steps:
-                for slab in step.slabs(*self._most(step)):
-                    where = Places(slab, self.q.shape[2], self.k.shape[2], self.q.device)
-                    mask = _mask(slab, self.options, sequence, where)
-                    for first in range(group):
-                        yield self._piece(sequence, slice(first, None, group), where, mask)
+        group, batch = self.q.shape[1] // self.k.shape[1], self.q.shape[0]
+        slabs = [slab for step in self.plan.steps for slab in step.slabs(*self._most(step))]
+        sequences, groups = range(batch), range(group)
+        if is_taken_for_finite(self.q):
+            # Only how much memory is taken is asked, and a third takes what the second does.
+            sequences, groups, slabs = sequences[:2], groups[:2], telling(slabs)
+        for sequence in sequences:
+            for slab in slabs:
+                where = Places(slab, self.q.shape[2], self.k.shape[2], self.q.device)
+                mask = _mask(slab, self.options, sequence, where)
+                for first in groups:
+                    yield self._piece(sequence, slice(first, None, group), where, mask)
 
     def _most(self, step: Step) -> tuple[int, int]:
         """Return how many tiles, and how many of their queries, one batched call takes."""

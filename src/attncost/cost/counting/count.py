@@ -1,7 +1,6 @@
 """Counting what one call of a module costs."""
 
-from collections.abc import Callable, Iterator
-from dataclasses import fields, is_dataclass
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -9,6 +8,7 @@ from torch import Tensor, nn
 from torch.utils._pytree import tree_leaves, tree_map_only
 
 from attncost.core.errors import ShapeError
+from attncost.cost.counting.backward import leaves_of, next_number, targets_of
 from attncost.cost.counting.counted import Counted
 from attncost.cost.counting.parts import class_of, parts_of
 from attncost.cost.counting.untouched import gradients_kept, untouched
@@ -59,76 +59,20 @@ def count(
     inputs, options = tree_map_only(Tensor, _leaf, (inputs, options))
     given = [x for x in tree_leaves((inputs, options)) if isinstance(x, Tensor)]
     parts = parts_of(module)
-    watch, before = Watch(class_of(module), parts), _next_number()
+    watch, before = Watch(class_of(module), parts), next_number()
     with untouched(parts.values(), given):
         with watch:
             output = module(*inputs, **options)
         if training:
-            targets = _targets(output)
+            targets = targets_of(output)
             ones = [torch.ones_like(target) for target in targets]
-            with gradients_kept(_leaves(targets, before)), watch:
+            with gradients_kept(leaves_of(targets, before)), watch:
                 torch.autograd.backward(targets, ones)
     return watch.counted(parameters=_parameters(parts))
 
 
 def _leaf(tensor: Tensor) -> Tensor:
     return tensor if tensor.is_leaf else tensor.detach().requires_grad_(tensor.requires_grad)
-
-
-def _targets(output: object) -> list[Tensor]:
-    """Return where the backward pass begins."""
-    loss = getattr(output, "loss", None)
-    leaves = [loss] if isinstance(loss, Tensor) else [*_within(output)]
-    found = [x for x in leaves if isinstance(x, Tensor) and x.requires_grad]
-    if not found:
-        raise ShapeError(
-            f"training=True needs an output with a gradient, and {type(output).__name__} here has "
-            "none: expected parameters or inputs with requires_grad."
-        )
-    return found
-
-
-def _within(output: object) -> Iterator[object]:
-    """Return what an output holds, in dataclasses, too."""
-    for leaf in tree_leaves(output):
-        if is_dataclass(leaf) and not isinstance(leaf, type):
-            for field in fields(leaf):
-                yield from _within(getattr(leaf, field.name))
-        else:
-            yield leaf
-
-
-def _leaves(targets: list[Tensor], before: int) -> list[Tensor]:
-    """Return all that a backward pass would add gradients to, in functions of anything, too.
-
-    Raises:
-        ShapeError: If it would go back beyond the call, or would train what it computes.
-    """
-    waiting, seen, found = [target.grad_fn for target in targets], set[Any](), []
-    while waiting:
-        node = waiting.pop()
-        if node is None or node in seen:
-            continue
-        seen.add(node)
-        leaf = getattr(node, "variable", None)
-        if leaf is not None:
-            found.append(leaf)
-        elif node._sequence_nr() < before:
-            raise ShapeError(
-                f"training=True would go back through {node.name()}, which was computed before the "
-                "call: detach what the module or function uses."
-            )
-        waiting += [one for one, _ in node.next_functions]
-    if any(getattr(leaf, "_post_accumulate_grad_hooks", None) for leaf in found):
-        raise ShapeError(
-            "training=True would run hooks that a gradient sets off, such as an optimizer's, and "
-            "train the module: take them away first."
-        )
-    return found
-
-
-def _next_number() -> int:
-    return int(torch.autograd._get_sequence_nr())  # type: ignore[attr-defined]
 
 
 def _parameters(parts: dict[str, nn.Module]) -> int:
