@@ -5,11 +5,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from attncost import Causal, Configuration
-from attncost.cost.configuration import Layers
 from attncost.cost.model.dense import Dense
 from attncost.cost.model.ends import Embedding, Head
 from attncost.cost.model.grouped import Grouped
-from attncost.cost.model.layer import Layer
+from attncost.cost.model.layer import Layer, Layers
 
 PUBLISHED = json.loads((Path(__file__).parent / "data" / "published.json").read_text("utf-8"))
 EVERYWHERE = frozenset({"q", "k", "v", "output"})

@@ -27,7 +27,7 @@ def test_a_name_of_nothing_is_answered_in_one_line(arguments, reason, capsys):
     assert reason in line
 
 
-@pytest.mark.parametrize("command", ["derive", "fit", "measure", "report"])
+@pytest.mark.parametrize("command", ["derive", "fit", "measure", "plan", "report"])
 def test_every_command_is_listed_and_shows_an_example(command, capsys):
     assert main(["--help"]) == 0
     assert command in capsys.readouterr().out

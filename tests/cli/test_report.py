@@ -4,23 +4,24 @@ import pytest
 
 from attncost.cli import main
 
-LAYER = "layer:d_model=16,heads=2"
+LAYER, SWAPPED = "layer:d_model=16,heads=2", "layer:heads=2,d_model=16"
+ALONE = ["--beside", "none"]  # one model less to price
 
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
-    """Two rounds of the smallest layer, measured once for all tests."""
+    """Three rounds of the smallest layer, measured once for all tests, under its other name."""
     path = tmp_path_factory.mktemp("runs") / "run"
-    arguments = ["measure", LAYER, "--lengths", "8,16,32,64", "--qkv", "fused", "--rounds", "6"]
+    arguments = ["measure", SWAPPED, "--lengths", "8,16,32,64", "--qkv", "fused", "--rounds", "3"]
     assert main([*arguments, "-o", str(path)]) == 0
     return path
 
 
-def test_ten_lines_and_a_page(run, tmp_path, capsys):
+def test_some_lines_and_a_page(run, tmp_path, capsys):
     page = tmp_path / "page.html"
     assert main([LAYER, "--run", str(run), "-o", str(page)]) == 0
     printed = capsys.readouterr().out.splitlines()
-    assert len(printed) == 10
+    assert len(printed) == 11
     assert printed[-1] == f"The page: {page}"
     assert [line for line in printed[:-1] if len(line) > 80] == []
     assert "<svg" in page.read_text()
@@ -31,7 +32,7 @@ def test_json_carries_what_the_page_says(run, tmp_path, capsys):
     assert main(["report", LAYER, "--run", str(run), "-o", str(page), "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["schema"] == "attncost.report/1"
-    assert len(found["findings"]) == 8
+    assert len(found["findings"]) == 9
     assert {cell["length"] for cell in found["measured"]} == {8, 16, 32, 64}
     assert set(found["laws"]) == {cell["subject"] for cell in found["measured"]}
     assert all(finding["text"] in page.read_text() for finding in found["findings"])
@@ -42,7 +43,7 @@ def test_the_demo_measures_a_real_model_and_reads_a_text(tmp_path, monkeypatch, 
     text = tmp_path / "lines.txt"
     text.write_text("one line\nand another, longer line\n\n" + "long " * 600 + "\n")
     arguments = ["demo", "--text", str(text), "--batch", "2", "--rounds", "2", "--lengths", "8,32"]
-    assert main(arguments) == 0
+    assert main([*arguments, *ALONE]) == 0
     printed = capsys.readouterr().out
     assert "MiniLM-L6, 512 tokens: 13.3 GFLOPs, 18.2 % attention" in printed
     assert "32 tokens take" in printed
@@ -59,18 +60,15 @@ def test_a_run_of_another_model_is_not_taken_for_this_one(run, tmp_path, capsys)
     assert not page.exists()
 
 
-def test_a_layer_is_the_same_however_it_is_typed(tmp_path, capsys):
-    path, page = str(tmp_path / "run"), str(tmp_path / "page.html")
-    swapped = ["measure", "layer:heads=2,d_model=16", "--lengths", "8,16", "--rounds", "1"]
-    assert main([*swapped, "--attention", "full", "-o", path]) == 0
-    assert main(["layer:heads=2,d_model=16", "--run", path, "-o", page]) == 0
-    assert main([LAYER, "--run", path, "-o", page]) == 0
-    assert "16 tokens take" in capsys.readouterr().out
+def test_a_layer_is_the_same_however_it_is_typed(run, tmp_path, capsys):
+    """The run was typed in one order of its sizes; all other tests here read it in the other."""
+    assert main([SWAPPED, "--run", str(run), "-o", str(tmp_path / "page.html"), *ALONE]) == 0
+    assert "64 tokens take" in capsys.readouterr().out
 
 
 def test_what_is_not_measured_says_so_in_its_command(tmp_path):
     page = tmp_path / "page.html"
-    assert main([LAYER, "--no-measure", "--batch", "8", "-o", str(page)]) == 0
+    assert main([LAYER, "--no-measure", "--batch", "8", "-o", str(page), *ALONE]) == 0
     assert "--no-measure" in page.read_text()
     assert "What it takes here" not in page.read_text()
 
@@ -79,9 +77,36 @@ def test_a_preset_is_priced_without_measuring(tmp_path, capsys):
     assert main(["llama-3-8b", "--rounds", "3", "-o", str(tmp_path / "page.html")]) == 2
     assert "llama-3-8b has no weights here to measure" in capsys.readouterr().err
     page = tmp_path / "page.html"
-    assert main(["llama-3-8b", "-o", str(page)]) == 0
+    assert main(["llama-3-8b", "-o", str(page), *ALONE]) == 0
     assert "llama-3-8b, 131,072 tokens: 6.47 PFLOPs" in capsys.readouterr().out
     assert "measured" not in page.read_text().partition("<h2")[0]
+
+
+def test_memory_stands_by_part_where_a_model_can_be_measured(tmp_path, capsys):
+    page = tmp_path / "page.html"
+    assert main([LAYER, "--no-measure", "-o", str(page), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    forward, step = found["memory"].values()
+    weights = 4 * 4 * (16 * 16 + 16)
+    assert forward["by_part"]["parameters"] == step["by_part"]["parameters"] == weights
+    assert (forward["by_part"]["optimizer"], step["by_part"]["optimizer"]) == (0, 2 * weights + 16)
+    tables = [table for table in found["tables"] if table["title"].startswith("Memory by part")]
+    assert [sum(row[1] for row in table["rows"][:-1]) for table in tables] == [
+        forward["peak"],
+        step["peak"],
+    ]
+    assert "--memory --training" not in tables[0]["command"]
+    assert tables[1]["command"].endswith("--training --optimizer adamw")
+
+
+def test_a_model_of_images_is_priced_for_a_whole_image_and_says_what_is_missing(tmp_path, capsys):
+    page = tmp_path / "page.html"
+    assert main(["vit-b-16", "--beside", "none", "-o", str(page)]) == 0
+    # torchvision lists 17.56 G multiply-adds for an image of 224 x 224.
+    assert "vit-b-16, 197 tokens: 35.1 GFLOPs" in capsys.readouterr().out
+    assert "it reads images, and inputs of those are not made here" in page.read_text()
+    assert main(["vit-b-16", "--text", "a.txt", "-o", str(page)]) == 2
+    assert "reads images, no text: leave --text out" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

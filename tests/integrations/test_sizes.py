@@ -3,7 +3,7 @@ import json
 import huggingface_hub
 import pytest
 
-from attncost.core.errors import ShapeError, UnknownName
+from attncost.core.errors import UnknownName, UnsupportedOption
 from attncost.cost.reading import preset
 from attncost.integrations.sizes import sized
 
@@ -44,7 +44,7 @@ def test_a_model_in_the_cache_is_found_by_its_name(folder, monkeypatch):
 
 
 def test_what_has_no_sizes_is_refused():
-    with pytest.raises(ShapeError, match="names a function, and sizes are needed"):
+    with pytest.raises(UnsupportedOption, match="names a function, and sizes are needed"):
         sized("package.module:factory")
     with pytest.raises(UnknownName, match="called ''"):
         sized("")

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from attncost.cost.configuration import preset
+from attncost.cost.reading import preset
 from attncost.measure.laws import Laws, laws_of
 from attncost.measure.store import Sample
 from attncost.measure.summary import measured
@@ -169,24 +169,29 @@ def test_a_report_has_every_chapter_and_each_number_its_command():
         "What",
         "Other",
         "What",
+        "What",
         "Other",
     ]
     assert all(finding.command.startswith("attncost ") for finding in document.findings)
     assert "schema" not in document.facts["environment"]
     page = html(document)
-    assert page.count("<svg") == 7
+    assert page.count("<svg") == 10, "a model, not a layer, has three of what fits"
     assert "none of its words" in page
 
 
 def test_without_text_timing_or_company_a_report_is_shorter():
     command = "attncost report llama-3-8b"
     document = report(target("llama-3-8b"), Material(), command=command, formulas=command)
-    assert len(document.sections) == 2
+    assert [section.title for section in document.sections] == [
+        "What llama-3-8b costs by formula",
+        "What fits of llama-3-8b",
+        "Other attention in llama-3-8b",
+    ]
     assert document.subtitle.startswith("By formula")
     assert "contains no text" in document.facts["contains"]
     beside = Material(beside=preset("llama-3-8b"))
     alone = report(target("llama-3-8b"), beside, command=command, formulas=command)
-    assert len(alone.sections) == 2, "a model is not put beside itself"
+    assert len(alone.sections) == 3, "a model is not put beside itself"
 
 
 def test_a_subject_without_a_law_is_measured_all_the_same():

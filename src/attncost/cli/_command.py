@@ -13,14 +13,15 @@ def command(name: str, words: Sequence[object], options: Mapping[str, object]) -
         name: Of the subcommand.
         words: Its arguments; None is left out.
         options: By the names of the function's parameters; None and False are left out, True is a
-            flag.
+            flag, and a list is given one by one.
     """
     parts = ["attncost", name, *(str(word) for word in words if word is not None)]
     for option, value in options.items():
         if value is None or value is False:
             continue
-        parts.append(f"--{option.replace('_', '-')}")
-        parts += [] if value is True else [str(value)]
+        for one in value if isinstance(value, list | tuple) else (value,):
+            parts.append(f"--{option.replace('_', '-')}")
+            parts += [] if one is True else [str(one)]
     return shlex.join(parts)
 
 

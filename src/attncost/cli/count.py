@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from attncost.core.counts import Count
     from attncost.cost.cheaper import Compared
     from attncost.cost.counting.counted import Counted
+    from attncost.cost.memory.footprint import Footprint
     from attncost.integrations.weightless import Weightless
     from attncost.report.conventions import Utilisation
     from attncost.report.document import Document
@@ -42,6 +43,13 @@ def count(
             help="also count the backward pass; left out: only with --tokens-per-second",
         ),
     ] = None,
+    memory: Annotated[
+        bool, typer.Option("--memory", help="also what is in memory at the worst moment")
+    ] = False,
+    optimizer: Annotated[
+        str | None,
+        typer.Option(help="adamw, momentum or sgd: its state and step, with --memory --training"),
+    ] = None,
     depth: Annotated[
         int | None, typer.Option(help="modules in modules to show; as many as fit a screen")
     ] = None,
@@ -68,7 +76,10 @@ def count(
         raise ShapeError(f"--depth must be at least 1, got {depth}.")
     speed = _Speed(tokens_per_second, peak, devices, claimed)
     speed.check(other)
-    sizes = {"length": length, "batch": batch, "training": training}
+    held = _Held(memory, optimizer)
+    held.check(other, training=training)
+    sizes: dict[str, object] = {"length": length, "batch": batch, "training": training}
+    sizes |= {"memory": memory, "optimizer": optimizer}
     asked = {"tokens_per_second": tokens_per_second, "peak": peak, "claimed": claimed}
     options = {**sizes, "depth": depth, **asked, "devices": devices}
     again = command("count", [model, other], _flags(changed(count, options)))
@@ -84,10 +95,49 @@ def count(
         for target in targets
     ]
     if len(shown) == 1:
-        document = count_document(shown[0], depth=depth, utilisation=speed.of(shown[0]))
+        document = count_document(
+            shown[0],
+            depth=depth,
+            utilisation=speed.of(shown[0]),
+            memory=held.of(targets[0], shown[0]),
+        )
     else:
         document = _compared(targets, shown, command=again)
     typer.echo(dumped(document) if as_json else text(replace(document, command=again)))
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Held:
+    """What was asked about memory, as it was typed."""
+
+    asked: bool
+    optimizer: str | None
+
+    def check(self, other: str | None, *, training: bool | None) -> None:
+        """Refuse what would be dropped in silence, before anything long begins."""
+        if self.asked and other is not None:
+            raise ShapeError("--memory is that of one model: leave OTHER out.")
+        if self.optimizer is not None and not (self.asked and training):
+            raise ShapeError("--optimizer steps in a training run: give --memory --training, too.")
+        if self.optimizer is not None:
+            from attncost.integrations.optimizers import optimizer
+
+            optimizer(self.optimizer)  # Refuses what is none.
+
+    def of(self, target: "Weightless", shown: "Subject") -> "Footprint | None":
+        """Return the memory of the same call."""
+        if not self.asked:
+            return None
+        from attncost.integrations.optimizers import optimizer
+        from attncost.integrations.weightless import remembered
+
+        return remembered(
+            target.call(shown.length, batch=shown.batch),
+            name=target.name,
+            training=shown.training,
+            optimizer=None if self.optimizer is None else optimizer(self.optimizer),
+        )
 
 
 @final

@@ -1,14 +1,14 @@
-"""`attncost report`: what attention costs in a model, as one page and ten lines."""
+"""`attncost report`: what attention costs in a model, as one page and some lines."""
 
-from importlib.util import find_spec
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
+from attncost.cli._called import called
 from attncost.cli._command import changed, command
 from attncost.cli._lists import numbers
-from attncost.cli._model import subject
 from attncost.cli._sweep import fresh_run, swept
 from attncost.core.errors import ShapeError, StorageError
 
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from attncost.measure.target import Target
     from attncost.report.document import Document
     from attncost.report.padding import Text
-    from attncost.report.subject import Subject
     from attncost.report.timed import Timing
 
 _PAGE: Final = Path("attncost-report.html")
@@ -58,9 +57,9 @@ def report(
 
     For instance: attncost report demo -o page.html
     """
-    from attncost.cost.configuration import preset
+    from attncost.cost.reading import preset
     from attncost.measure.target import target
-    from attncost.report.findings import Material, priced_lengths
+    from attncost.report.findings import priced_lengths
     from attncost.report.findings import report as gathered
 
     chosen = target(model)
@@ -74,30 +73,17 @@ def report(
     if priced or run:
         _left_out(how, chosen if not (run or no_measure) else None)
     _writable(output)
-    counted = _counted(chosen, length=priced_lengths(chosen)[-1])
+    material = called(chosen, length=priced_lengths(chosen)[-1])
     timing = None if priced else _read(run, chosen) if run else _measured(chosen, how)
     formulas = shown | {"no_measure": bool(chosen.lengths)}
     whole = formulas if priced else shown | how | {"run": run}
     document = gathered(
         chosen,
-        Material(counted=counted, text=read, timing=timing, beside=other),
+        replace(material, text=read, timing=timing, beside=other),
         command=command("report", [model], changed(report, whole)),
         formulas=command("report", [model], changed(report, formulas)),
     )
     _print(document, output, as_json=as_json)
-
-
-def _counted(chosen: "Target", *, length: int) -> "Subject | None":
-    """Count the model at the length that its steps are priced at."""
-    from attncost.integrations.weightless import weightless
-
-    model = chosen.name
-    if not (model.startswith("layer:") or find_spec("transformers")):
-        missing = "without transformers it is not counted, only priced: pip install 'attncost[hf]'."
-        typer.echo(f"{model}: {missing}", err=True)
-        return None
-    again = command("count", [model], {"length": length})
-    return subject(weightless(model), length=length, batch=1, training=False, command=again)
 
 
 def _left_out(how: dict[str, Any], preset: "Target | None") -> None:
@@ -110,8 +96,8 @@ def _left_out(how: dict[str, Any], preset: "Target | None") -> None:
             raise ShapeError(f"{reason}: leave --{name} out.")
 
 
-def _text(chosen: "Target", path: Path | None, batch: int) -> "Text":
-    """Count the tokens of each line, before anything long begins."""
+def _text(chosen: "Target", path: Path | None, batch: int) -> "Text | None":
+    """Count the tokens of each line, before anything long begins; None for a model of images."""
     from attncost.integrations.pretrained import (
         has_tokenizer,
         token_lengths,
@@ -121,6 +107,10 @@ def _text(chosen: "Target", path: Path | None, batch: int) -> "Text":
 
     if batch < 1:
         raise ShapeError(f"--batch must be at least 1, got {batch}.")
+    if chosen.configuration.embedding.patch:
+        for option in changed(report, {"text": path, "batch": batch}):
+            raise ShapeError(f"{chosen.name} reads images, no text: leave --{option} out.")
+        return None
     path = path or example_text()
     found = lines(path)
     if chosen.folder and has_tokenizer(chosen.folder):

@@ -19,7 +19,7 @@ from attncost.cost.crossover import crossover
 from attncost.cost.model.dense import Dense
 from attncost.cost.model.ends import Embedding, Head
 from attncost.cost.model.grouped import Grouped
-from attncost.cost.model.layer import Layer
+from attncost.cost.model.layer import Layer, Layers
 from attncost.cost.model.mixer import Mixer
 from attncost.mechanisms.interface import Mechanism
 from attncost.patterns.interface import Pattern
@@ -27,15 +27,6 @@ from attncost.patterns.interface import Pattern
 Work: TypeAlias = Literal["prefill", "decode", "training"]
 
 _NO_TABLES: Final = Embedding()
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class Layers:
-    """Layers of one kind, and how many there are."""
-
-    layer: Layer
-    times: Count
 
 
 @final
@@ -274,7 +265,7 @@ class Configuration:
         Raises:
             ShapeError: If no layer can have another pattern.
         """
-        found = tuple(_reading(some, pattern) for some in self.stack)
+        found = tuple(some.reading(pattern) for some in self.stack)
         if found == self.stack and self.attention != pattern:
             raise ShapeError(
                 f"{self.name} has no layer of plain heads that could read {pattern}: plan it with "
@@ -304,8 +295,3 @@ class Configuration:
 
     def _last(self, length: Count) -> Cost:
         return self.head.cost(length, self.d_model) if self.head else Cost()
-
-
-def _reading(some: Layers, pattern: Pattern) -> Layers:
-    mixers = tuple(mixer.reading(pattern) for mixer in some.layer.mixers)
-    return replace(some, layer=replace(some.layer, mixers=mixers))

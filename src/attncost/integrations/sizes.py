@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, final
 
-from attncost.core.errors import ShapeError, UnknownName
+from attncost.core.errors import ShapeError, UnknownName, UnsupportedOption
 from attncost.core.spelling import assignments
 from attncost.cost.block import BlockSizes
 from attncost.cost.configuration import Configuration
@@ -44,8 +44,9 @@ def sized(text: str) -> Sized:
     """Return what `text` names.
 
     Raises:
-        ShapeError: If it names what has no sizes, or some that cannot be read.
-        UnknownName: If it names nothing.
+        ShapeError: If it names sizes that cannot be read.
+        UnknownName: If it names nothing, or an architecture that no family understands.
+        UnsupportedOption: If it names a function, which has no sizes.
     """
     if text == DEMO:
         return _folder(demo_folder(), name=DEMO, model="MiniLM-L6")
@@ -57,7 +58,7 @@ def sized(text: str) -> Sized:
     if text.strip() and Path(text).exists():
         return _folder(Path(text), name=str(Path(text)))
     if is_function(text):
-        raise ShapeError(
+        raise UnsupportedOption(
             f"{text} names a function, and sizes are needed: give a folder, a config.json, a "
             "preset or a layer such as layer:d_model=512,heads=8."
         )

@@ -6,6 +6,7 @@ in the local cache of Hugging Face; `package.module:factory`, whatever that func
 Everything is made on the meta device, where tensors have shapes and no values.
 """
 
+import logging
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
@@ -170,10 +171,21 @@ def remembered(
     Raises:
         ShapeError: If it cannot be called, or looks at numbers.
     """
-    with _called(call, name, training=training):
+    with _called(call, name, training=training), _without_traces():
         return memory(
             call.module, *call.inputs, training=training, optimizer=optimizer, **call.options
         )
+
+
+@contextmanager
+def _without_traces() -> Iterator[None]:
+    """Keep fake tensors from printing the trace of an error that is raised all the same."""
+    log = logging.getLogger("torch._subclasses.fake_tensor")
+    before, log.disabled = log.disabled, True
+    try:
+        yield
+    finally:
+        log.disabled = before
 
 
 @contextmanager

@@ -1,7 +1,6 @@
 """The document of a count: totals, steps, modules, conventions, what has no price."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any, Final
 
@@ -10,20 +9,24 @@ from attncost.core.units import show
 from attncost.cost.conventions import convention
 from attncost.cost.counting.counted import CORE, Counted
 from attncost.cost.counting.registry import ACTIVATIONS, ATTENTION
+from attncost.cost.memory.footprint import Footprint
 from attncost.report.bounds import bounded, exactness, least, why_at_most
 from attncost.report.conventions import Utilisation, as_others, by_convention, used
 from attncost.report.document import Column, Document, Finding, Section, Table
-from attncost.report.folded import folded
+from attncost.report.folded import CONTAINERS, ROWS, fitting, folded, indented, nested
+from attncost.report.remembered import memory_facts, memory_finding, memory_sections
 from attncost.report.subject import TOTALS, Subject
 
 _SCHEMA: Final = "attncost.count/1"
-_ROWS: Final = 20  # of modules on a screen
 _BY_HAND: Final = "products of two activations"
-_CONTAINERS: Final = frozenset({"ModuleList", "ModuleDict"})
 
 
 def count_document(
-    subject: Subject, *, depth: int | None = None, utilisation: Utilisation | None = None
+    subject: Subject,
+    *,
+    depth: int | None = None,
+    utilisation: Utilisation | None = None,
+    memory: Footprint | None = None,
 ) -> Document:
     """Return what a model costs, and where.
 
@@ -31,8 +34,13 @@ def count_document(
         subject: The model.
         depth: Modules in modules to show; as many as fit a screen, if left out.
         utilisation: What a speed comes to, if one was given.
+        memory: What the same call holds in memory, if that was asked for.
     """
     counted, command = subject.counted, subject.command
+    findings, found = (
+        [*used(subject, utilisation, command=command), *totals(subject)],
+        facts(subject),
+    )
     sections = [
         Section(title="By step", blocks=(by_step(counted, command=command),)),
         Section(title="By module", blocks=(by_module(counted, depth=depth, command=command),)),
@@ -40,14 +48,20 @@ def count_document(
     sections.append(as_others(subject, utilisation))
     if counted.unpriced:
         sections.append(Section(title="Without a price", blocks=(unpriced(counted, command),)))
+    if memory is not None:
+        findings.append(memory_finding(memory, command=command))
+        sections += memory_sections(
+            memory, counted.modules, training=subject.training, depth=depth, command=command
+        )
+        found["memory"] = memory_facts(memory)
     return Document(
         schema=_SCHEMA,
         title=f"{subject.name} ({counted.name}): {subject.sizes}",
         subtitle=exactness(counted),
         command=command,
-        findings=(*used(subject, utilisation, command=command), *totals(subject)),
+        findings=tuple(findings),
         sections=tuple(sections),
-        facts={"models": [facts(subject)]},
+        facts={"models": [found]},
     )
 
 
@@ -179,18 +193,18 @@ def by_module(counted: Counted, *, command: str, depth: int | None = None) -> Ta
     shown = {
         name: (kind, int(costs[name].useful))
         for name, kind in counted.modules.items()
-        if name and kind not in _CONTAINERS and costs[name].useful
+        if name and kind not in CONTAINERS and costs[name].useful
     }
     if depth is None:
-        depth = _fitting(shown, _ROWS)
+        depth = fitting(shown, ROWS)
     rows: list[tuple[Any, ...]] = [
         ("the whole", None, counted.useful, 1.0, counted.attention_share or None)
     ]
-    for fold in folded((name, alike) for name, alike in shown.items() if _depth(name) <= depth):
+    for fold in folded((name, alike) for name, alike in shown.items() if nested(name) <= depth):
         one, times = int(costs[fold.names[0]].useful), len(fold.names)
         share = times * one / counted.useful
         core = int(attention[fold.names[0]].useful) / one
-        rows.append((_indented(fold.parts), times if times > 1 else None, one, share, core or None))
+        rows.append((indented(fold.parts), times if times > 1 else None, one, share, core or None))
     return Table(
         title="Cost of each module",
         columns=(
@@ -207,27 +221,6 @@ def by_module(counted: Counted, *, command: str, depth: int | None = None) -> Ta
         ),
         command=command,
     )
-
-
-def _depth(name: str) -> int:
-    """Return in how many modules one lies; the number of a layer belongs to its list."""
-    return sum(not part.isdecimal() for part in name.split("."))
-
-
-def _fitting(shown: Mapping[str, Any], most: int) -> int:
-    """Return the greatest depth whose folded lines are few enough; at least 1."""
-    deepest = max(map(_depth, shown), default=1)
-    for depth in range(deepest, 1, -1):
-        if len(folded(pair for pair in shown.items() if _depth(pair[0]) <= depth)) <= most:
-            return depth
-    return 1
-
-
-def _indented(parts: Sequence[str]) -> str:
-    """Show the last word, or the word and number of a layer, below what holds it."""
-    words = 2 if len(parts) > 1 and parts[-1][0].isdecimal() else 1
-    depth = sum(not part[0].isdecimal() for part in parts)
-    return "  " * (depth - 1) + ".".join(parts[-words:])
 
 
 def unpriced(counted: Counted, command: str) -> Table:

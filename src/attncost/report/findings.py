@@ -1,5 +1,6 @@
 """The document of `attncost report`: chapters gathered, what matters first."""
 
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any, Final, final
 
@@ -7,10 +8,12 @@ from attncost.cost.configuration import Configuration
 from attncost.measure.target import Target
 from attncost.report.alternatives import alternatives
 from attncost.report.counted import facts as counted_facts
-from attncost.report.document import Chapter, Document
+from attncost.report.document import Chapter, Document, Section
 from attncost.report.modules import modules
 from attncost.report.padding import Text, padding
+from attncost.report.planned import plan_chapter
 from attncost.report.priced import priced
+from attncost.report.remembered import Held, memory_chapter, memory_facts
 from attncost.report.subject import Subject
 from attncost.report.timed import Timing, timed
 
@@ -27,15 +30,19 @@ class Material:
 
     Attributes:
         counted: The count of it.
+        memory: What the same call holds in memory, in each work.
         text: A text to measure padding on.
         timing: Measured time and memory.
         beside: A model of long contexts to price beside it.
+        missing: What could not be made, and why, a sentence each.
     """
 
     counted: Subject | None = None
+    memory: tuple[Held, ...] = ()
     text: Text | None = None
     timing: Timing | None = None
     beside: Configuration | None = None
+    missing: tuple[str, ...] = ()
 
 
 def report(target: Target, material: Material, *, command: str, formulas: str) -> Document:
@@ -50,18 +57,23 @@ def report(target: Target, material: Material, *, command: str, formulas: str) -
     model, text, timing = target.configuration, material.text, material.timing
     lengths = priced_lengths(target)
     chapters = [priced(model, lengths=lengths, command=formulas)]
-    if material.counted:
-        chapters.append(Chapter((), modules(material.counted, name=model.name)))
+    if model.embedding.vocabulary:
+        chapters.append(plan_chapter(target.name, model))
+    chapters += _called(material, name=model.name)
     if timing:
         chapters.append(timed(target, timing))
     if text:
         chapters.append(padding(text, longest=model.longest, command=formulas))
-    chapters.append(alternatives(model, lengths=lengths, command=formulas))
+    if model.patterns:
+        chapters.append(alternatives(model, lengths=lengths, command=formulas))
     beside = material.beside
     if beside and beside != model:
         by_itself = f"attncost report {beside.name}"
         chapters.append(priced(beside, lengths=_LONG, command=by_itself))
+        chapters.append(plan_chapter(beside.name, beside))
         chapters.append(alternatives(beside, lengths=_LONG, command=by_itself))
+    if material.missing:
+        chapters.append(Chapter((), Section(title="What is not here", text=material.missing)))
     return Document(
         schema="attncost.report/1",
         title=f"What attention costs in {_named(target)}",
@@ -73,12 +85,23 @@ def report(target: Target, material: Material, *, command: str, formulas: str) -
     )
 
 
+def _called(material: Material, *, name: str) -> Iterator[Chapter]:
+    """Give what was found out by calling the model itself."""
+    if material.counted:
+        yield Chapter((), modules(material.counted, name=name))
+        if material.memory:
+            yield memory_chapter(material.memory, name=name, length=material.counted.length)
+
+
 def priced_lengths(target: Target) -> tuple[int, ...]:
     """Return the lengths that a model is priced at, increasing."""
     longest = target.configuration.longest
     if not target.lengths and longest is None:
         return _LONG
-    return tuple(n for n in _PRICED if longest is None or n <= longest) or (longest or 1,)
+    found = tuple(n for n in _PRICED if longest is None or n <= longest) or (longest or 1,)
+    # An image has as many patches as there are positions, and never fewer.
+    whole = longest if target.configuration.embedding.patch else None
+    return found if whole in (None, found[-1]) else (*found, whole)
 
 
 def _named(target: Target) -> str:
@@ -108,6 +131,8 @@ def _facts(target: Target, material: Material) -> dict[str, Any]:
     }
     if material.counted:
         facts["counted"] = counted_facts(material.counted)
+    if material.memory:
+        facts["memory"] = {one.work: memory_facts(one.found) for one in material.memory}
     if timing:
         facts["environment"] = {
             key: round(value, 2) if isinstance(value, float) else value

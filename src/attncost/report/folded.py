@@ -1,10 +1,13 @@
 """Lists of modules in which repeated layers take one line: `layers.0-31.mlp`, 32 alike."""
 
 import re
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final, final
+
+CONTAINERS: Final = frozenset({"ModuleList", "ModuleDict"})  # which do nothing themselves
+ROWS: Final = 20  # of modules on a screen
 
 _STAR: Final = "*"
 
@@ -67,3 +70,36 @@ def _numbers(parts: list[str]) -> str:
         return ",".join(map(str, numbers))
     shown = numbers[: 2 if len(steps) == 1 else 3]
     return f"{','.join(map(str, shown))}..{numbers[-1]}"
+
+
+def nested(name: str) -> int:
+    """Return in how many modules one lies; the number of a layer belongs to its list.
+
+    >>> nested("layers.3.mlp")
+    2
+    """
+    return sum(not part.isdecimal() for part in name.split("."))
+
+
+def fitting(shown: Mapping[str, Hashable], most: int) -> int:
+    """Return the greatest depth whose folded lines are few enough; at least 1.
+
+    Args:
+        shown: Names, and what must be equal of those that are alike.
+        most: Lines.
+    """
+    for depth in range(max(map(nested, shown), default=1), 1, -1):
+        if len(folded(pair for pair in shown.items() if nested(pair[0]) <= depth)) <= most:
+            return depth
+    return 1
+
+
+def indented(parts: Sequence[str]) -> str:
+    """Show the last word, or the word and number of a layer, below what holds it.
+
+    >>> indented(["layers", "0-31", "mlp"]), indented(["layers", "0-31"])
+    ('  mlp', 'layers.0-31')
+    """
+    words = 2 if len(parts) > 1 and parts[-1][0].isdecimal() else 1
+    depth = sum(not part[0].isdecimal() for part in parts)
+    return "  " * (depth - 1) + ".".join(parts[-words:])

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterable
 
-from attncost.cost.configuration import Configuration, Layers
+from attncost.cost.configuration import Configuration
 from attncost.cost.families.said import Said
 from attncost.cost.model.ends import Embedding
-from attncost.cost.model.layer import Layer
+from attncost.cost.model.layer import Layer, Layers
 
 
 def decoder(said: Said, stack: tuple[Layers, ...], *, notes: tuple[str, ...] = ()) -> Configuration:

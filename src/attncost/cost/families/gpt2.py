@@ -4,13 +4,13 @@ from collections.abc import Mapping
 from typing import ClassVar, Final, final
 
 from attncost.core.errors import ShapeError
-from attncost.cost.configuration import Configuration, Layers
+from attncost.cost.configuration import Configuration
 from attncost.cost.families.interface import Family
 from attncost.cost.families.said import Said
 from attncost.cost.model.dense import Dense
 from attncost.cost.model.ends import Embedding
 from attncost.cost.model.grouped import Grouped, Projection
-from attncost.cost.model.layer import Layer
+from attncost.cost.model.layer import Layer, Layers
 from attncost.cost.settings import Settings
 
 _EVERYWHERE: Final = frozenset[Projection](("q", "k", "v", "output"))

@@ -4,11 +4,11 @@ from collections.abc import Mapping
 from typing import ClassVar, final
 
 from attncost.core.errors import ShapeError
-from attncost.cost.configuration import Configuration, Layers
+from attncost.cost.configuration import Configuration
 from attncost.cost.families.decoder import decoder
 from attncost.cost.families.interface import Family
 from attncost.cost.families.said import Said
-from attncost.cost.model.layer import Layer
+from attncost.cost.model.layer import Layer, Layers
 from attncost.cost.model.mamba2 import Mamba2
 from attncost.cost.settings import Settings
 

@@ -4,12 +4,12 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import ClassVar, Final, final
 
-from attncost.cost.configuration import Configuration, Layers
+from attncost.cost.configuration import Configuration
 from attncost.cost.families.decoder import decoder
 from attncost.cost.families.interface import Family
 from attncost.cost.families.said import Said
 from attncost.cost.model.grouped import Projection
-from attncost.cost.model.layer import Layer
+from attncost.cost.model.layer import Layer, Layers
 from attncost.cost.settings import Settings
 from attncost.patterns.causal import Causal
 

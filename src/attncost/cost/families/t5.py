@@ -10,14 +10,14 @@ loaded: without weights it ties it to the table of tokens whatever the settings 
 from collections.abc import Mapping
 from typing import ClassVar, Final, final
 
-from attncost.cost.configuration import Configuration, Layers
+from attncost.cost.configuration import Configuration
 from attncost.cost.families.decoder import stacked
 from attncost.cost.families.interface import Family
 from attncost.cost.families.said import Said
 from attncost.cost.model.dense import Dense
 from attncost.cost.model.ends import Embedding
 from attncost.cost.model.grouped import Grouped
-from attncost.cost.model.layer import Layer
+from attncost.cost.model.layer import Layer, Layers
 from attncost.cost.settings import Settings
 from attncost.patterns.causal import Causal
 from attncost.patterns.full import Full

@@ -8,12 +8,12 @@ from collections.abc import Mapping
 from typing import ClassVar, Final, final
 
 from attncost.core.errors import ShapeError
-from attncost.cost.configuration import Configuration, Layers
+from attncost.cost.configuration import Configuration
 from attncost.cost.families.interface import Family
 from attncost.cost.families.said import Said
 from attncost.cost.model.ends import Embedding, Head
 from attncost.cost.model.grouped import Projection
-from attncost.cost.model.layer import Layer
+from attncost.cost.model.layer import Layer, Layers
 from attncost.cost.settings import Settings
 from attncost.patterns.full import Full
 

@@ -1,6 +1,6 @@
 """A layer: what mixes tokens, what each passes through, and the norms around them."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, final
 
 from attncost.core.cost import Cost
@@ -119,3 +119,17 @@ class Layer:
 
     def _fed(self, n: Count) -> Cost:
         return self.feed.cost(n) if self.feed else Cost()
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Layers:
+    """Layers of one kind, and how many there are."""
+
+    layer: Layer
+    times: Count
+
+    def reading(self, pattern: Pattern) -> "Layers":
+        """Return the same with another pattern, as far as they can have one."""
+        mixers = tuple(mixer.reading(pattern) for mixer in self.layer.mixers)
+        return replace(self, layer=replace(self.layer, mixers=mixers))

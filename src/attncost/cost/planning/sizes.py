@@ -18,9 +18,10 @@ _UNITS: Final = {
     if prefix or base == 1000
 }
 _LEAST: Final = 1 << 20
+_MOST: Final = 1 << 60
 # A number from here on that lacks its unit is one of MiB.
 _SEVERAL: Final = 1024
-_SIZE: Final = r"(\d+(?:\.\d+)?|\.\d+)\s*([a-z]*)"
+_SIZE: Final = r"(\d{1,30}(?:\.\d{1,30})?|\.\d{1,30})\s*([a-z]*)"
 
 
 def memory_of(text: str) -> int:
@@ -51,7 +52,7 @@ def memory_of(text: str) -> int:
 
 
 def _planned(size: int, text: str) -> int:
-    if size < 1:
+    if not 1 <= size <= _MOST:
         raise _refusal(text)
     if size < _LEAST:
         number = re.match(r"[\d.]+", text.strip())
@@ -66,6 +67,6 @@ def _planned(size: int, text: str) -> int:
 
 def _refusal(text: str) -> ShapeError:
     return ShapeError(
-        "memory must be a positive size with its unit, as in 80GiB (of 2^30 bytes) or 80GB (of "
-        f"10^9), a number of bytes or the name of a device, got {text!r}."
+        "memory must be a positive size up to 1 EiB with its unit, as in 80GiB (of 2^30 bytes) or "
+        f"80GB (of 10^9), a number of bytes or the name of a device, got {text!r:.60}."
     )
