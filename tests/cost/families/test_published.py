@@ -36,9 +36,12 @@ def test_what_reads_text_in_gemma_3_is_the_published_whole_without_what_sees_ima
     assert preset("gemma-3-27b").parameters == 27_432_406_640 - sees - d * decoder - d
 
 
-@pytest.mark.parametrize("name", ["llama-2-70b", "qwen2.5-72b"])
-def test_a_token_takes_the_published_bytes_in_the_cache(name):
-    assert preset(name).kv_bytes_per_token() == 327_680
+@pytest.mark.parametrize(
+    ("name", "found"),
+    [("llama-2-70b", 327_680), ("qwen2.5-72b", 327_680), ("gpt-oss-120b", 73_728)],
+)
+def test_a_token_takes_the_published_bytes_in_the_cache(name, found):
+    assert preset(name).kv_bytes_per_token() == found
 
 
 def test_windows_end_the_growth_of_a_cache():
