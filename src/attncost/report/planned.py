@@ -25,9 +25,11 @@ _MEMORIES: Final = (8, 24, 80)
 _LENGTHS: Final = (8192, 32768, 131072)
 _WINDOW: Final = Window(4096)
 _LEFT_OUT: Final = (
-    "Weights, gradients, optimizer, cache and states are exact. Activations and logits are "
-    "estimates of a plain implementation in PyTorch. Left out: what a driver and libraries take "
-    "for themselves, what an allocator wastes, buffers of messages between devices."
+    "Weights, gradients, optimizer, cache and states are exact, on one device. Tensor parallel "
+    "devices share norms here, which each of them holds whole, and int8, int4 and fp8 have no "
+    "scales here. Activations and logits are estimates of a plain implementation in PyTorch. Left "
+    "out: what a driver and libraries take for themselves, what an allocator wastes, buffers of "
+    "messages between devices."
 )
 
 
