@@ -15,12 +15,11 @@ from attncost.cost.families.routed import experts, layers, wide
 from attncost.cost.families.said import Said
 from attncost.cost.model.dense import Dense
 from attncost.cost.model.feed import Feed
-from attncost.cost.model.grouped import Projection
+from attncost.cost.model.grouped import ALL, Projection
 from attncost.cost.model.mamba2 import Mamba2
 from attncost.cost.settings import Settings
 from attncost.patterns.causal import Causal
 
-_ALL: Final = frozenset[Projection](("q", "k", "v", "output"))
 _ATTENTION: Final = ("attention", "full_attention")
 _STATE: Final = ("mamba", "linear_attention")
 _UNSAID: Final[Settings] = {
@@ -51,7 +50,7 @@ class Bamba(Family):
 
     def read(self, said: Said) -> Configuration:
         """Read a decoder."""
-        biases = _ALL if said.flag("attention_bias") else frozenset[Projection]()
+        biases = ALL if said.flag("attention_bias") else frozenset[Projection]()
         state, attention = _state(said), said.grouped(Causal(), biases=biases)
         mixers = [attention if one in _ATTENTION else state for one in _types(said)]
         feed = _routed(said) if said.kind == "granitemoehybrid" else _dense(said)

@@ -7,12 +7,11 @@ from attncost.cost.configuration import Configuration
 from attncost.cost.families.interface import Family
 from attncost.cost.families.said import Said
 from attncost.cost.model.ends import Embedding, Head
-from attncost.cost.model.grouped import Projection
+from attncost.cost.model.grouped import ALL
 from attncost.cost.model.layer import Layer, Layers
 from attncost.cost.settings import Settings
 from attncost.patterns.full import Full
 
-_EVERYWHERE: Final = frozenset[Projection](("q", "k", "v", "output"))
 _UNSAID: Final[Settings] = {"type_vocab_size": 2}
 
 
@@ -37,7 +36,7 @@ class Bert(Family):
         first = 0 if said.kind == "bert" else said.size("pad_token_id") + 1
         layer = Layer(
             d_model=d,
-            mixers=(said.grouped(Full(), biases=_EVERYWHERE),),
+            mixers=(said.grouped(Full(), biases=ALL),),
             feed=said.dense(gated=False, biased=True),
             norms=2,
             norm_numbers=2,

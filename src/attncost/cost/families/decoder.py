@@ -1,11 +1,19 @@
 """What most decoders share: a table of tokens, a stack, an RMS norm and logits."""
 
 from collections.abc import Iterable
+from typing import Final
 
 from attncost.cost.configuration import Configuration
 from attncost.cost.families.said import Said
 from attncost.cost.model.ends import Embedding
 from attncost.cost.model.layer import Layer, Layers
+
+_MORE_TOKENS: Final = "The layers that predict further tokens are left out."
+
+
+def more_tokens(said: Said) -> tuple[str, ...]:
+    """Return the note on what predicts further tokens, if the settings have that."""
+    return (_MORE_TOKENS,) if said.flag("num_nextn_predict_layers") else ()
 
 
 def decoder(said: Said, stack: tuple[Layers, ...], *, notes: tuple[str, ...] = ()) -> Configuration:

@@ -1,7 +1,7 @@
 """DistilBERT: BERT with half of the layers (Sanh et al. 2019, arXiv:1910.01108)."""
 
 from collections.abc import Mapping
-from typing import ClassVar, Final, final
+from typing import ClassVar, final
 
 from attncost.core.errors import ShapeError
 from attncost.cost.configuration import Configuration
@@ -9,12 +9,10 @@ from attncost.cost.families.interface import Family
 from attncost.cost.families.said import Said
 from attncost.cost.model.dense import Dense
 from attncost.cost.model.ends import Embedding, Head
-from attncost.cost.model.grouped import Grouped, Projection
+from attncost.cost.model.grouped import ALL, Grouped
 from attncost.cost.model.layer import Layer, Layers
 from attncost.cost.settings import Settings
 from attncost.patterns.full import Full
-
-_EVERYWHERE: Final = frozenset[Projection](("q", "k", "v", "output"))
 
 
 @final
@@ -42,7 +40,7 @@ class DistilBert(Family):
             kv_heads=heads,
             head_dim=d // heads,
             pattern=Full(),
-            biases=_EVERYWHERE,
+            biases=ALL,
         )
         layer = Layer(
             d_model=d,

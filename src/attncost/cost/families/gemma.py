@@ -12,7 +12,7 @@ from attncost.cost.configuration import Configuration
 from attncost.cost.families.decoder import decoder, stacked
 from attncost.cost.families.interface import Family
 from attncost.cost.families.said import Said
-from attncost.cost.model.grouped import Projection
+from attncost.cost.model.grouped import ALL
 from attncost.cost.model.layer import Layer
 from attncost.cost.settings import Settings
 from attncost.patterns.causal import Causal
@@ -20,7 +20,6 @@ from attncost.patterns.full import Full
 from attncost.patterns.interface import Pattern
 from attncost.patterns.window import Window
 
-_ALL: Final = frozenset[Projection](("q", "k", "v", "output"))
 _WIDE: Final[Settings] = {"head_dim": 256, "tie_word_embeddings": True, "vocab_size": 256_000}
 # Published files of Gemma 3 leave out most sizes that are these.
 _THIRD: Final[Settings] = _WIDE | {
@@ -69,7 +68,7 @@ def _read(said: Said, notes: tuple[str, ...]) -> Configuration:
     third = said.kind == "gemma3_text"
     if said.flag("use_bidirectional_attention") and not third:
         raise said.refused("reads ahead")
-    biases = _ALL if said.flag("attention_bias") else frozenset()
+    biases = ALL if said.flag("attention_bias") else frozenset()
     feed = said.dense(gated=True)
     layers = [
         Layer(

@@ -1,19 +1,16 @@
 """GLM-4.5 to 4.7 (Zeng et al. 2025, arXiv:2508.06471): plain attention with experts."""
 
 from collections.abc import Mapping
-from typing import ClassVar, Final, final
+from typing import ClassVar, final
 
 from attncost.cost.configuration import Configuration
-from attncost.cost.families.decoder import decoder, stacked
+from attncost.cost.families.decoder import decoder, more_tokens, stacked
 from attncost.cost.families.interface import Family
 from attncost.cost.families.routed import dense_or_routed, layers
 from attncost.cost.families.said import Said
-from attncost.cost.model.grouped import Projection
+from attncost.cost.model.grouped import QKV
 from attncost.cost.settings import Settings
 from attncost.patterns.causal import Causal
-
-_QKV: Final = frozenset[Projection](("q", "k", "v"))
-_MORE_TOKENS: Final = "The layers that predict further tokens are left out."
 
 
 @final
@@ -35,10 +32,9 @@ class GlmMoe(Family):
         """Read a decoder."""
         mixer = said.grouped(
             Causal(),
-            biases=_QKV if said.flag("attention_bias") else frozenset(),
+            biases=QKV if said.flag("attention_bias") else frozenset(),
             norm=2 * said.head_dim if said.flag("use_qk_norm") else 0,
         )
         feeds = dense_or_routed(said)
         found = layers([mixer] * len(feeds), feeds, d_model=mixer.d_model)
-        more = (_MORE_TOKENS,) if said.flag("num_nextn_predict_layers") else ()
-        return decoder(said, stacked(found), notes=more)
+        return decoder(said, stacked(found), notes=more_tokens(said))

@@ -1,7 +1,7 @@
 """GPT-2 and GPT-3 (Radford et al. 2019; Brown et al. 2020, arXiv:2005.14165)."""
 
 from collections.abc import Mapping
-from typing import ClassVar, Final, final
+from typing import ClassVar, final
 
 from attncost.core.errors import ShapeError
 from attncost.cost.configuration import Configuration
@@ -9,11 +9,9 @@ from attncost.cost.families.interface import Family
 from attncost.cost.families.said import Said
 from attncost.cost.model.dense import Dense
 from attncost.cost.model.ends import Embedding
-from attncost.cost.model.grouped import Grouped, Projection
+from attncost.cost.model.grouped import ALL, Grouped
 from attncost.cost.model.layer import Layer, Layers
 from attncost.cost.settings import Settings
-
-_EVERYWHERE: Final = frozenset[Projection](("q", "k", "v", "output"))
 
 
 @final
@@ -40,7 +38,7 @@ class Gpt2(Family):
                     heads=heads,
                     kv_heads=heads,
                     head_dim=d // heads,
-                    biases=_EVERYWHERE,
+                    biases=ALL,
                     fused=True,
                 ),
             ),

@@ -11,12 +11,11 @@ from attncost.cost.families.decoder import decoder, stacked
 from attncost.cost.families.interface import Family
 from attncost.cost.families.routed import experts, layers
 from attncost.cost.families.said import Said
-from attncost.cost.model.grouped import Projection
+from attncost.cost.model.grouped import ALL, Projection
 from attncost.cost.settings import Settings
 from attncost.patterns.causal import Causal
 from attncost.patterns.window import Window
 
-_ALL: Final = frozenset[Projection](("q", "k", "v", "output"))
 _FULL: Final = "full_attention"
 _SLIDING: Final = "sliding_attention"
 
@@ -42,7 +41,7 @@ class GptOss(Family):
         types = said.layer_types((_SLIDING, _FULL))
         if types is None:
             types = [_FULL if i % 2 else _SLIDING for i in range(times)]
-        biases = _ALL if said.flag("attention_bias") else frozenset[Projection]()
+        biases = ALL if said.flag("attention_bias") else frozenset[Projection]()
         mixers = [
             said.grouped(
                 Causal() if one == _FULL else Window(said.size("sliding_window")),

@@ -12,15 +12,13 @@ from attncost.cost.families.decoder import decoder, stacked
 from attncost.cost.families.interface import Family
 from attncost.cost.families.said import Said
 from attncost.cost.model.dense import Dense
-from attncost.cost.model.grouped import Projection
+from attncost.cost.model.grouped import ALL, QKV, Projection
 from attncost.cost.model.layer import Layer
 from attncost.cost.settings import Settings
 from attncost.patterns.causal import Causal
 from attncost.patterns.interface import Pattern
 from attncost.patterns.window import Window
 
-_QKV: Final = frozenset[Projection](("q", "k", "v"))
-_ALL: Final = frozenset[Projection](("q", "k", "v", "output"))
 _UNSAID: Final[Mapping[str, Settings]] = {
     "llama": {},
     "mistral": {"num_key_value_heads": 8, "sliding_window": 4096},
@@ -60,9 +58,9 @@ class Llama(Family):
 
 def _biases(said: Said) -> frozenset[Projection]:
     if said.kind == "qwen2":
-        return _QKV
+        return QKV
     asked = said.kind != "mistral" and said.flag("attention_bias")
-    return _ALL if asked else frozenset()
+    return ALL if asked else frozenset()
 
 
 def _patterns(said: Said) -> list[Pattern]:

@@ -11,13 +11,12 @@ from attncost.cost.families.decoder import decoder, stacked
 from attncost.cost.families.interface import Family
 from attncost.cost.families.routed import experts, layers
 from attncost.cost.families.said import Said
-from attncost.cost.model.grouped import Projection
+from attncost.cost.model.grouped import ALL
 from attncost.cost.settings import Settings
 from attncost.patterns.causal import Causal
 from attncost.patterns.interface import Pattern
 from attncost.patterns.window import Window
 
-_ALL: Final = frozenset[Projection](("q", "k", "v", "output"))
 _PLAIN: Final = ("num_local_experts",)
 
 
@@ -37,7 +36,7 @@ class Mixtral(Family):
     def read(self, said: Said) -> Configuration:
         """Read a decoder."""
         biased = said.kind == "granitemoe" and said.flag("attention_bias")
-        mixer = said.grouped(_pattern(said), biases=_ALL if biased else frozenset())
+        mixer = said.grouped(_pattern(said), biases=ALL if biased else frozenset())
         count = ("num_experts", "num_local_experts") if said.kind == "mixtral" else _PLAIN
         feed = experts(said, count=count, width="intermediate_size")
         times = said.size("num_hidden_layers")

@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from attncost.cost.families.decoder import more_tokens
 from attncost.cost.families.said import Said
 from attncost.cost.model.latent import Latent
 
@@ -9,7 +10,6 @@ _EXPANDED: Final = (
     "A decode step reads the latent cache with absorbed matrices, as in arXiv:2405.04434; "
     "transformers makes all keys and values anew, which costs more."
 )
-_MORE_TOKENS: Final = "The layers that predict further tokens are left out."
 
 
 def latent(said: Said) -> Latent:
@@ -35,4 +35,4 @@ def latent(said: Said) -> Latent:
 
 def notes(said: Said) -> tuple[str, ...]:
     """Return what the formulas leave out."""
-    return (_EXPANDED, _MORE_TOKENS) if said.flag("num_nextn_predict_layers") else (_EXPANDED,)
+    return (_EXPANDED, *more_tokens(said))

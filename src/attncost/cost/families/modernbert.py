@@ -6,21 +6,19 @@ are those of a sequence without padding, which ModernBERT never computes.
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import ClassVar, Final, final
+from typing import ClassVar, final
 
 from attncost.cost.configuration import Configuration
 from attncost.cost.families.decoder import stacked
 from attncost.cost.families.interface import Family
 from attncost.cost.families.said import Said
 from attncost.cost.model.ends import Embedding, Head
-from attncost.cost.model.grouped import Projection
+from attncost.cost.model.grouped import ALL
 from attncost.cost.model.layer import Layer
 from attncost.cost.settings import Settings
 from attncost.patterns.full import Full
 from attncost.patterns.interface import Pattern
 from attncost.patterns.window import Window
-
-_ALL: Final = frozenset[Projection](("q", "k", "v", "output"))
 
 
 @final
@@ -43,7 +41,7 @@ class ModernBert(Family):
         if not said.saved_as("ModernBertModel", "MaskedLM"):
             raise said.refused("is saved as neither ModernBertModel nor ModernBertForMaskedLM")
         d, norm = said.size("hidden_size"), 2 if said.flag("norm_bias") else 1
-        biases = _ALL if said.flag("attention_bias") else frozenset()
+        biases = ALL if said.flag("attention_bias") else frozenset()
         feed = said.dense(gated=True, biased=said.flag("mlp_bias"))
         layers = [
             Layer(

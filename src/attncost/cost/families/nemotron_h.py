@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import ClassVar, Final, final
 
 from attncost.cost.configuration import Configuration
-from attncost.cost.families.decoder import decoder, stacked
+from attncost.cost.families.decoder import decoder, more_tokens, stacked
 from attncost.cost.families.interface import Family
 from attncost.cost.families.said import Said
 from attncost.cost.model.dense import Dense
@@ -32,7 +32,6 @@ _RENAMED: Final = {
     "mamba_chunk_size": "chunk_size",
     "num_local_experts": "n_routed_experts",
 }
-_MORE_TOKENS: Final = "The layers that predict further tokens are left out."
 
 
 @final
@@ -66,8 +65,7 @@ class NemotronH(Family):
             raise said.refused("has experts on a narrower vector (moe_latent_size)")
         pattern = _pattern(said)
         parts = {kind: _part(said, kind) for kind in set(pattern)}
-        more = (_MORE_TOKENS,) if said.flag("num_nextn_predict_layers") else ()
-        return decoder(said, stacked(parts[kind] for kind in pattern), notes=more)
+        return decoder(said, stacked(parts[kind] for kind in pattern), notes=more_tokens(said))
 
 
 def _pattern(said: Said) -> str:

@@ -2,18 +2,16 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import ClassVar, Final, final
+from typing import ClassVar, final
 
 from attncost.cost.configuration import Configuration
 from attncost.cost.families.decoder import decoder
 from attncost.cost.families.interface import Family
 from attncost.cost.families.said import Said
-from attncost.cost.model.grouped import Projection
+from attncost.cost.model.grouped import ALL
 from attncost.cost.model.layer import Layer, Layers
 from attncost.cost.settings import Settings
 from attncost.patterns.causal import Causal
-
-_EVERYWHERE: Final = frozenset[Projection](("q", "k", "v", "output"))
 
 
 @final
@@ -26,7 +24,7 @@ class Neox(Family):
         """Read a decoder."""
         if said.saved_as("Classification", "QuestionAnswering"):
             raise said.refused("ends in classes")
-        biases = _EVERYWHERE if said.flag("attention_bias") else frozenset()
+        biases = ALL if said.flag("attention_bias") else frozenset()
         layer = Layer(
             d_model=said.size("hidden_size"),
             mixers=(replace(said.grouped(Causal(), biases=biases), fused=True),),

@@ -12,14 +12,13 @@ from attncost.cost.configuration import Configuration
 from attncost.cost.families.decoder import decoder, stacked
 from attncost.cost.families.interface import Family
 from attncost.cost.families.said import Said
-from attncost.cost.model.grouped import Grouped, Projection
+from attncost.cost.model.grouped import ALL, Grouped
 from attncost.cost.model.layer import Layer
 from attncost.cost.settings import Settings
 from attncost.patterns.causal import Causal
 from attncost.patterns.interface import Pattern
 from attncost.patterns.window import Window
 
-_ALL: Final = frozenset[Projection](("q", "k", "v", "output"))
 _FIRST: Final = "olmo"
 
 
@@ -54,7 +53,7 @@ class Olmo(Family):
 
 
 def _attention(said: Said, pattern: Pattern) -> Grouped:
-    found = said.grouped(pattern, biases=_ALL if said.flag("attention_bias") else frozenset())
+    found = said.grouped(pattern, biases=ALL if said.flag("attention_bias") else frozenset())
     if said.kind == _FIRST:
         return found
     return replace(found, norm=(found.heads + found.kv_heads) * found.head_dim)

@@ -4,18 +4,16 @@ OLMoE: Muennighoff et al. 2024, arXiv:2409.02060. MiniMax-M2: MiniMax 2025, Mini
 """
 
 from collections.abc import Mapping
-from typing import ClassVar, Final, final
+from typing import ClassVar, final
 
 from attncost.cost.configuration import Configuration
 from attncost.cost.families.decoder import decoder, stacked
 from attncost.cost.families.interface import Family
 from attncost.cost.families.routed import experts, layers
 from attncost.cost.families.said import Said
-from attncost.cost.model.grouped import Projection
+from attncost.cost.model.grouped import ALL
 from attncost.cost.settings import Settings
 from attncost.patterns.causal import Causal
-
-_ALL: Final = frozenset[Projection](("q", "k", "v", "output"))
 
 
 @final
@@ -41,7 +39,7 @@ class Olmoe(Family):
         biased = said.kind == "olmoe" and said.flag("attention_bias")
         mixer = said.grouped(
             Causal(),
-            biases=_ALL if biased else frozenset(),
+            biases=ALL if biased else frozenset(),
             norm=(heads + shared) * said.head_dim,
         )
         names = ("num_local_experts", "num_experts")

@@ -6,19 +6,17 @@ Phi 3 it is Llama's layer, with one matrix for queries, keys and values, and per
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import ClassVar, Final, final
+from typing import ClassVar, final
 
 from attncost.cost.configuration import Configuration
 from attncost.cost.families.decoder import decoder
 from attncost.cost.families.interface import Family
 from attncost.cost.families.said import Said
-from attncost.cost.model.grouped import Projection
+from attncost.cost.model.grouped import ALL
 from attncost.cost.model.layer import Layer, Layers
 from attncost.cost.settings import Settings
 from attncost.patterns.causal import Causal
 from attncost.patterns.window import Window
-
-_EVERYWHERE: Final = frozenset[Projection](("q", "k", "v", "output"))
 
 
 @final
@@ -43,7 +41,7 @@ def _first(said: Said) -> Layer:
     norm = 4 * said.head_dim if said.flag("qk_layernorm") else 0
     return Layer(
         d_model=said.size("hidden_size"),
-        mixers=(said.grouped(Causal(), biases=_EVERYWHERE, norm=norm),),
+        mixers=(said.grouped(Causal(), biases=ALL, norm=norm),),
         feed=said.dense(gated=False, biased=True),
         norms=1,
         norm_numbers=2,

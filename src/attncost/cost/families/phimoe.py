@@ -2,20 +2,18 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import ClassVar, Final, final
+from typing import ClassVar, final
 
 from attncost.cost.configuration import Configuration
 from attncost.cost.families.decoder import decoder, stacked
 from attncost.cost.families.interface import Family
 from attncost.cost.families.routed import experts
 from attncost.cost.families.said import Said
-from attncost.cost.model.grouped import Projection
+from attncost.cost.model.grouped import ALL
 from attncost.cost.model.layer import Layer
 from attncost.cost.settings import Settings
 from attncost.patterns.causal import Causal
 from attncost.patterns.window import Window
-
-_ALL: Final = frozenset[Projection](("q", "k", "v", "output"))
 
 
 @final
@@ -31,7 +29,7 @@ class PhiMoe(Family):
         width, d = said.optional("sliding_window"), said.size("hidden_size")
         mixer = said.grouped(
             Causal() if width is None else Window(width),
-            biases=_ALL if said.flag("attention_bias") else frozenset(),
+            biases=ALL if said.flag("attention_bias") else frozenset(),
         )
         feed = experts(said, count=("num_local_experts",), width="intermediate_size")
         layer = Layer(d_model=d, mixers=(mixer,), feed=feed, norms=2, norm_numbers=2)

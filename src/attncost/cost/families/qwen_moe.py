@@ -15,14 +15,12 @@ from attncost.cost.families.routed import experts, layers, wide
 from attncost.cost.families.said import Said
 from attncost.cost.model.experts import Experts
 from attncost.cost.model.feed import Feed
-from attncost.cost.model.grouped import Grouped, Projection
+from attncost.cost.model.grouped import ALL, QKV, Grouped, Projection
 from attncost.cost.settings import Settings
 from attncost.patterns.causal import Causal
 from attncost.patterns.interface import Pattern
 from attncost.patterns.window import Window
 
-_QKV: Final = frozenset[Projection](("q", "k", "v"))
-_ALL: Final = frozenset[Projection](("q", "k", "v", "output"))
 _SLIDING: Final = "sliding_attention"
 _UNSAID: Final[Mapping[str, Settings]] = {
     "qwen2_moe": {
@@ -63,8 +61,8 @@ class QwenMoe(Family):
 
 def _mixer(said: Said, pattern: Pattern) -> Grouped:
     if said.kind == "qwen2_moe":
-        return said.grouped(pattern, biases=_QKV if said.flag("qkv_bias") else frozenset())
-    biases = _ALL if said.flag("attention_bias") else frozenset[Projection]()
+        return said.grouped(pattern, biases=QKV if said.flag("qkv_bias") else frozenset())
+    biases = ALL if said.flag("attention_bias") else frozenset[Projection]()
     return said.grouped(pattern, biases=biases, norm=2 * said.head_dim)
 
 

@@ -17,12 +17,11 @@ from attncost.cost.families.routed import experts, layers, wide
 from attncost.cost.families.said import Said
 from attncost.cost.model.delta import GatedDelta
 from attncost.cost.model.feed import Feed
-from attncost.cost.model.grouped import Grouped, Projection
+from attncost.cost.model.grouped import ALL, Grouped, Projection
 from attncost.cost.model.mixer import Mixer
 from attncost.cost.settings import Settings
 from attncost.patterns.causal import Causal
 
-_ALL: Final = frozenset[Projection](("q", "k", "v", "output"))
 _MIXED: Final[Settings] = {
     "head_dim": 256,
     "linear_conv_kernel_dim": 4,
@@ -103,7 +102,7 @@ def _delta(said: Said) -> GatedDelta:
 
 
 def _gated(said: Said) -> Grouped:
-    biases = _ALL if said.flag("attention_bias") else frozenset[Projection]()
+    biases = ALL if said.flag("attention_bias") else frozenset[Projection]()
     return replace(said.grouped(Causal(), biases=biases, norm=2 * said.head_dim), gate=True)
 
 

@@ -12,12 +12,11 @@ from attncost.cost.configuration import Configuration
 from attncost.cost.families.interface import Family
 from attncost.cost.families.said import Said
 from attncost.cost.model.ends import Embedding, Head
-from attncost.cost.model.grouped import Projection
+from attncost.cost.model.grouped import ALL, Projection
 from attncost.cost.model.layer import Layer, Layers
 from attncost.cost.settings import Settings
 from attncost.patterns.full import Full
 
-_ALL: Final = frozenset[Projection](("q", "k", "v", "output"))
 _OUTPUT: Final = frozenset[Projection](("output",))
 
 
@@ -43,7 +42,7 @@ class Vit(Family):
             )
         layer = Layer(
             d_model=d,
-            mixers=(said.grouped(Full(), biases=_ALL if said.flag("qkv_bias") else _OUTPUT),),
+            mixers=(said.grouped(Full(), biases=ALL if said.flag("qkv_bias") else _OUTPUT),),
             feed=said.dense(gated=False, biased=True),
             norms=2,
             norm_numbers=2,

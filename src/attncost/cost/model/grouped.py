@@ -4,7 +4,7 @@ n (2 h + 2 g) d_h d_model multiply-adds of projections + 2 h d_h for each pair t
 """
 
 from dataclasses import dataclass, field, replace
-from typing import Literal, TypeAlias, final
+from typing import Final, Literal, TypeAlias, final
 
 from attncost.core.cost import Cost
 from attncost.core.counts import Count, smaller
@@ -18,6 +18,8 @@ from attncost.patterns.interface import Pattern
 from attncost.patterns.window import Window
 
 Projection: TypeAlias = Literal["q", "k", "v", "output"]
+QKV: Final = frozenset[Projection](("q", "k", "v"))
+ALL: Final = QKV | frozenset[Projection](("output",))
 
 
 @final
