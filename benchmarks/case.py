@@ -10,11 +10,11 @@ from typing import Final, final
 
 import torch
 from benchmarks.agreement import OtherNumbersError
-from benchmarks.interleaved import Samples, interleave, ratio
 from benchmarks.promise import Promise
 from torch import Tensor
 
-from attncost.measure.clock import Clock, Run
+from attncost.measure.clocks.clock import Clock, Run
+from attncost.measure.sweep.interleaved import Samples, interleave, ratio
 
 _AGREED: Final = 1e-4
 FEWEST: Final = 3

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from typing import Final, final
 
 import torch
-from benchmarks.interleaved import Ratio, Samples, interleave, ratio
 from benchmarks.peers import OURS, Entrant, columns, entrant, judged
 from torch import Tensor
 
-from attncost.measure.clock import Clock, Run
+from attncost.measure.clocks.clock import Clock, Run
+from attncost.measure.sweep.interleaved import Ratio, Samples, interleave, ratio
 
 DTYPES: Final = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 _ALL: Final = 3

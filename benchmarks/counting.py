@@ -36,7 +36,6 @@ from benchmarks.counting_tables import (
     side_by_side,
     verdict,
 )
-from benchmarks.interleaved import Samples, one_thread, ratio
 from benchmarks.kernels import bar
 from benchmarks.later import COUNTED, NEVER, OURS, Pairs, counting, later
 from benchmarks.promise import Promise, settle
@@ -44,8 +43,9 @@ from benchmarks.spent import Spent, spent
 
 from attncost.core.errors import UnknownName
 from attncost.cost.counting.count import count
-from attncost.measure.clock import clock_for
-from attncost.measure.environment import environment
+from attncost.measure.clocks.clock import clock_for
+from attncost.measure.store.environment import environment
+from attncost.measure.sweep.interleaved import Samples, one_thread, ratio
 
 PATIENCE: Final = 60.0
 PAIRS: Final = 15

@@ -7,8 +7,9 @@ from typing import Final, TypeAlias
 
 from benchmarks.apart import Outcome
 from benchmarks.counting_cases import CASES
-from benchmarks.interleaved import Samples, ratio
 from benchmarks.later import FORWARD, OURS, TORCH
+
+from attncost.measure.sweep.interleaved import Samples, ratio
 
 # What came of asking everybody about a case, by case and by who.
 Found: TypeAlias = Mapping[str, Mapping[str, Outcome]]

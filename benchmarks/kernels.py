@@ -17,7 +17,6 @@ from typing import Any, Final
 
 from benchmarks.agreement import agreement
 from benchmarks.cells import DTYPES, Cell, Contest, Found
-from benchmarks.interleaved import Samples, one_thread
 from benchmarks.peak import available, peak
 from benchmarks.peers import OURS, columns, missing
 from benchmarks.promise import settle
@@ -27,8 +26,9 @@ from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
 from rich.progress import Progress as Bar
 
 from attncost.core.errors import UnknownName
-from attncost.measure.clock import clock_for
-from attncost.measure.environment import environment
+from attncost.measure.clocks.clock import clock_for
+from attncost.measure.store.environment import environment
+from attncost.measure.sweep.interleaved import Samples, one_thread
 from benchmarks import owed, tables
 
 LENGTHS: Final = ("64", "128", "256", "512", "1024", "2048", "4096", "8192", "16384")

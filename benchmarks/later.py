@@ -16,12 +16,12 @@ from typing import Final, final
 
 import torch
 from benchmarks.apart import Child
-from benchmarks.interleaved import Samples, interleave
 from torch import Tensor, nn
 from torch.utils.flop_counter import FlopCounterMode
 
 from attncost.cost.counting.count import count
-from attncost.measure.clock import Run, clock_for
+from attncost.measure.clocks.clock import Run, clock_for
+from attncost.measure.sweep.interleaved import Samples, interleave
 
 COUNTED: Final = "counted before"
 NEVER: Final = "never counted"

@@ -16,13 +16,13 @@ from pathlib import Path
 
 from benchmarks.promise import Promise, median_of_runs, settle
 
-from attncost.measure.clock import clock_for
-from attncost.measure.environment import environment
-from attncost.measure.law import Law
-from attncost.measure.laws import laws_of
-from attncost.measure.layer import layer_subjects
-from attncost.measure.store import Run, read
-from attncost.measure.sweep import Plan, sweep
+from attncost.measure.clocks.clock import clock_for
+from attncost.measure.laws.law import Law
+from attncost.measure.laws.run import laws_of
+from attncost.measure.store.environment import environment
+from attncost.measure.store.store import Run, read
+from attncost.measure.sweep.layer import layer_subjects
+from attncost.measure.sweep.sweep import Plan, sweep
 
 LENGTHS = (64, 128, 256, 512, 1024, 2048, 4096)
 FUSED = "full, fused qkv"

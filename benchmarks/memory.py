@@ -22,7 +22,6 @@ from typing import Any, Final, final
 
 import torch
 from benchmarks.apart import apart
-from benchmarks.interleaved import one_thread
 from benchmarks.kernels import bar
 from benchmarks.memory_cases import BACKWARD, CASES, WAYS, Case
 from benchmarks.promise import Promise, settle
@@ -31,9 +30,10 @@ from torch.distributed._tools.mem_tracker import MemTracker
 
 import attncost as ac
 from attncost.cost.memory.memory import memory
-from attncost.measure.clock import clock_for
-from attncost.measure.environment import environment
-from attncost.measure.memory import MemoryMonitor
+from attncost.measure.clocks.clock import clock_for
+from attncost.measure.held.memory import MemoryMonitor
+from attncost.measure.store.environment import environment
+from attncost.measure.sweep.interleaved import one_thread
 
 LENGTHS: Final = (512, 1024, 2048, 4096)
 QUICK: Final = (512,)

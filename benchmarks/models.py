@@ -20,15 +20,15 @@ from typing import Any, Final
 
 from benchmarks.case import FEWEST, Case
 from benchmarks.hosts import decoding, encoding, reading
-from benchmarks.interleaved import Samples, one_thread, ratio
 from benchmarks.kernels import bar
 from benchmarks.layers import caching, multihead, multihead_window
 from benchmarks.promise import Promise, settle
 
 from attncost.core.errors import UnknownName
 from attncost.core.units import show
-from attncost.measure.clock import clock_for
-from attncost.measure.environment import environment
+from attncost.measure.clocks.clock import clock_for
+from attncost.measure.store.environment import environment
+from attncost.measure.sweep.interleaved import Samples, one_thread, ratio
 
 ROUNDS: Final = 15
 QUICK_ROUNDS: Final = 9

@@ -16,8 +16,9 @@ from pathlib import Path
 from typing import Final
 
 from benchmarks.cells import DTYPES, call
-from benchmarks.interleaved import one_thread
 from benchmarks.peers import entrant
+
+from attncost.measure.sweep.interleaved import one_thread
 
 _STATUS: Final = Path("/proc/self/status")
 _CLEAR: Final = Path("/proc/self/clear_refs")

@@ -18,7 +18,6 @@ from statistics import median
 
 import numpy as np
 import torch
-from benchmarks.interleaved import interleave
 from benchmarks.promise import median_of_runs, settle
 from benchmarks.subjects import HEAD_DIM, HEADS, patterns
 from scipy.optimize import nnls
@@ -28,8 +27,9 @@ from attncost.kernels.calls import checked
 from attncost.kernels.choose import every, ranked
 from attncost.kernels.interface import Work
 from attncost.kernels.rates import Rates
-from attncost.measure.clock import clock_for
-from attncost.measure.environment import environment
+from attncost.measure.clocks.clock import clock_for
+from attncost.measure.store.environment import environment
+from attncost.measure.sweep.interleaved import interleave
 
 KERNELS = ("sdpa", "folded", "reference")
 NAMES = ("full", "causal", "window", "strided", "fixed", "longformer", "bigbird", "block")

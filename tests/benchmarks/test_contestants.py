@@ -3,7 +3,7 @@ import torch
 from benchmarks.agreement import OtherNumbersError, agreement
 from benchmarks.cells import Cell, Contest, call
 from benchmarks.peers import OURS, columns, entrant, judged, missing
-from tests.benchmarks.test_interleaved import Ticking
+from tests.measure.sweep.test_interleaved import Ticking
 
 import attncost as ac
 

@@ -7,7 +7,7 @@ from benchmarks.agreement import OtherNumbersError
 from benchmarks.case import Case
 from benchmarks.hosts import decoding, encoding, reading
 from benchmarks.layers import caching, multihead, multihead_window
-from tests.benchmarks.test_interleaved import Ticking
+from tests.measure.sweep.test_interleaved import Ticking
 
 from benchmarks import hosts, models
 

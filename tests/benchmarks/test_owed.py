@@ -1,6 +1,7 @@
 from benchmarks.cells import Cell, Found
-from benchmarks.interleaved import Ratio
 from benchmarks.owed import LIMITS, always, best_peers, limits, memory, verdicts
+
+from attncost.measure.sweep.interleaved import Ratio
 
 CELL = Cell("float32", False, 8192)
 

@@ -4,7 +4,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.measure.laws import full, samples
+from tests.measure.laws.laws import full, samples
 
 from attncost.cli import main
 

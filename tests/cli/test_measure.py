@@ -10,7 +10,7 @@ from time import monotonic, sleep
 import pytest
 
 from attncost.cli import main
-from attncost.measure.store import read
+from attncost.measure.store.store import read
 from attncost.mechanisms.spelling import known
 
 LAYER = "layer:d_model=16,heads=2"

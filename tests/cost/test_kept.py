@@ -9,7 +9,7 @@ from attncost.core.counts import symbol
 from attncost.core.formula import text
 from attncost.cost.block import BlockSizes
 from attncost.cost.kept import kept_elements
-from attncost.measure.layer import layer_subjects
+from attncost.measure.sweep.layer import layer_subjects
 
 
 def saved(module, x):

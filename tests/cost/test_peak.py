@@ -10,8 +10,8 @@ from attncost.cost.block import BlockSizes
 from attncost.cost.peak import peak_elements
 from attncost.cost.reading import read_config
 from attncost.integrations.pretrained import load_model
-from attncost.measure.layer import layer_subjects
-from attncost.measure.memory import MemoryMonitor
+from attncost.measure.held.memory import MemoryMonitor
+from attncost.measure.sweep.layer import layer_subjects
 
 
 def peak(call):

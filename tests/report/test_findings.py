@@ -5,10 +5,10 @@ from dataclasses import replace
 import pytest
 
 from attncost.cost.reading import preset
-from attncost.measure.laws import Laws, laws_of
-from attncost.measure.store import Sample
-from attncost.measure.summary import measured
-from attncost.measure.target import target
+from attncost.measure.laws.run import Laws, laws_of
+from attncost.measure.store.store import Sample
+from attncost.measure.store.summary import measured
+from attncost.measure.sweep.target import target
 from attncost.mechanisms.spelling import known
 from attncost.report.alternatives import alternatives
 from attncost.report.document import Figure

@@ -1,6 +1,6 @@
 import pytest
 
-from attncost.measure.summary import Measured
+from attncost.measure.store.summary import Measured
 from attncost.report.measured import run_document
 from attncost.report.plain import plain
 from attncost.report.text import text

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, Final
 from attncost.cli._exit import Interrupted
 
 if TYPE_CHECKING:
-    from attncost.measure.clock import Clock
-    from attncost.measure.store import Sample
-    from attncost.measure.subject import Subject
-    from attncost.measure.sweep import Plan, Progress
+    from attncost.measure.clocks.clock import Clock
+    from attncost.measure.store.store import Sample
+    from attncost.measure.sweep.subject import Subject
+    from attncost.measure.sweep.sweep import Plan, Progress
 
 _REDRAW_SECONDS: Final = 0.2
 
@@ -34,9 +34,9 @@ def swept(
     Raises:
         Interrupted: At Ctrl-C; what was measured is kept.
     """
-    from attncost.measure.environment import environment
-    from attncost.measure.store import Run, read
-    from attncost.measure.sweep import check_names, sweep
+    from attncost.measure.store.environment import environment
+    from attncost.measure.store.store import Run, read
+    from attncost.measure.sweep.sweep import check_names, sweep
 
     # Ask every formula and load every model, so that what cannot run is refused before anything is
     # written.

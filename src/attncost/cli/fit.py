@@ -11,8 +11,8 @@ import typer
 from attncost.core.errors import ShapeError, StorageError, UnknownName
 
 if TYPE_CHECKING:
-    from attncost.measure.law import Law, Margins
-    from attncost.measure.laws import Laws
+    from attncost.measure.laws.law import Law, Margins
+    from attncost.measure.laws.run import Laws
 
 _WIDTH = 80
 
@@ -38,8 +38,8 @@ def fit(
     is a finding: the exit status is 0 whatever it is. A subject of a run that no law can be fitted
     to is named after the laws of the others.
     """
-    from attncost.measure.law import Margins
-    from attncost.measure.laws import Laws
+    from attncost.measure.laws.law import Margins
+    from attncost.measure.laws.run import Laws
 
     margins = Margins(tolerance=tolerance)
     if source.is_dir() or source.suffix == ".jsonl":
@@ -69,8 +69,8 @@ def _left_out(option: object, reason: str) -> None:
 
 
 def _table(path: Path, *, d_model: int | None, margins: "Margins") -> "Law":
-    from attncost.measure.fit import fit_law
-    from attncost.measure.published import LAYER, layer, read_table
+    from attncost.measure.laws.fit import fit_law
+    from attncost.measure.laws.published import LAYER, layer, read_table
 
     table = read_table(path)
     if d_model is None:
@@ -84,8 +84,8 @@ def _table(path: Path, *, d_model: int | None, margins: "Margins") -> "Law":
 
 
 def _run(path: Path, *, subject: str | None, margins: "Margins") -> "tuple[dict[str, Any], Laws]":
-    from attncost.measure.laws import laws_of
-    from attncost.measure.store import read
+    from attncost.measure.laws.run import laws_of
+    from attncost.measure.store.store import read
 
     if not path.exists():
         raise StorageError(f"{path} does not exist: name a folder that `attncost measure` wrote.")
@@ -102,8 +102,8 @@ def _run(path: Path, *, subject: str | None, margins: "Margins") -> "tuple[dict[
 
 
 def _text(name: str, law: "Law") -> str:
-    from attncost.measure.sentences import because, sentences
-    from attncost.measure.verdict import rule
+    from attncost.measure.laws.sentences import because, sentences
+    from attncost.measure.laws.verdict import rule
 
     verdict, *rest = sentences(law)
     return "\n".join(

@@ -41,10 +41,10 @@ def measure(
 
     For instance: attncost measure --attention naive,full --lengths 64,512
     """
-    from attncost.measure.clock import clock_for
-    from attncost.measure.summary import measured
-    from attncost.measure.sweep import Plan
-    from attncost.measure.target import target
+    from attncost.measure.clocks.clock import clock_for
+    from attncost.measure.store.summary import measured
+    from attncost.measure.sweep.sweep import Plan
+    from attncost.measure.sweep.target import target
     from attncost.report.measured import run_document
     from attncost.report.plain import dumped
     from attncost.report.text import text

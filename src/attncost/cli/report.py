@@ -13,8 +13,8 @@ from attncost.cli._sweep import fresh_run, swept
 from attncost.core.errors import ShapeError, StorageError
 
 if TYPE_CHECKING:
-    from attncost.measure.store import Sample
-    from attncost.measure.target import Target
+    from attncost.measure.store.store import Sample
+    from attncost.measure.sweep.target import Target
     from attncost.report.document import Document
     from attncost.report.padding import Text
     from attncost.report.timed import Timing
@@ -58,7 +58,7 @@ def report(
     For instance: attncost report demo -o page.html
     """
     from attncost.cost.reading import preset
-    from attncost.measure.target import target
+    from attncost.measure.sweep.target import target
     from attncost.report.findings import priced_lengths
     from attncost.report.findings import report as gathered
 
@@ -139,7 +139,7 @@ def _unwritable(output: Path, error: OSError) -> StorageError:
 
 def _read(run: Path, chosen: "Target") -> "Timing":
     """Read a run, if it is of the same model."""
-    from attncost.measure.store import read
+    from attncost.measure.store.store import read
 
     facts, samples = read(run)
     if facts.get("model") != chosen.name:
@@ -151,8 +151,8 @@ def _read(run: Path, chosen: "Target") -> "Timing":
 
 
 def _timing(run: Path, facts: dict[str, Any], samples: "list[Sample]") -> "Timing":
-    from attncost.measure.laws import laws_of
-    from attncost.measure.summary import measured
+    from attncost.measure.laws.run import laws_of
+    from attncost.measure.store.summary import measured
     from attncost.report.timed import Timing
 
     return Timing(
@@ -165,8 +165,8 @@ def _timing(run: Path, facts: dict[str, Any], samples: "list[Sample]") -> "Timin
 
 
 def _measured(chosen: "Target", how: dict[str, Any]) -> "Timing":
-    from attncost.measure.clock import clock_for
-    from attncost.measure.sweep import Plan
+    from attncost.measure.clocks.clock import clock_for
+    from attncost.measure.sweep.sweep import Plan
 
     given = how["lengths"]
     plan = Plan(

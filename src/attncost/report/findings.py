@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Final, final
 
 from attncost.cost.configuration import Configuration
-from attncost.measure.target import Target
+from attncost.measure.sweep.target import Target
 from attncost.report.alternatives import alternatives
 from attncost.report.counted import facts as counted_facts
 from attncost.report.document import Chapter, Document, Section

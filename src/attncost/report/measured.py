@@ -7,7 +7,7 @@ from itertools import groupby
 from typing import Any
 
 from attncost.core.units import show
-from attncost.measure.summary import Measured
+from attncost.measure.store.summary import Measured
 from attncost.report.document import Column, Document, Section, Table
 
 _COLUMNS = (

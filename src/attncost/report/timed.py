@@ -8,11 +8,11 @@ from typing import Any, Final, final
 from attncost.core.units import show
 from attncost.cost.peak import peak_elements
 from attncost.draw.chart import MOST_SERIES, Axis, Chart, Point, Series
-from attncost.measure.law import Law
-from attncost.measure.laws import Laws
-from attncost.measure.sentences import written
-from attncost.measure.summary import Measured
-from attncost.measure.target import KEEPS_WEIGHTS, OWN, Target
+from attncost.measure.laws.law import Law
+from attncost.measure.laws.run import Laws
+from attncost.measure.laws.sentences import written
+from attncost.measure.store.summary import Measured
+from attncost.measure.sweep.target import KEEPS_WEIGHTS, OWN, Target
 from attncost.report.document import Chapter, Column, Figure, Finding, Section, Table
 
 _FLOAT32: Final = 4

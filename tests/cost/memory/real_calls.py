@@ -5,7 +5,7 @@ from torch import Tensor
 from torch.utils._pytree import tree_leaves
 
 from attncost.cost.memory.memory import memory
-from attncost.measure.memory import MemoryMonitor
+from attncost.measure.held.memory import MemoryMonitor
 
 
 def targets(output):

@@ -10,7 +10,7 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.utils._pytree import tree_leaves, tree_map_only
 
 from attncost.cost.memory import hidden, registry  # noqa: F401 -- it finds the formulas
-from attncost.measure.memory import MemoryMonitor
+from attncost.measure.held.memory import MemoryMonitor
 
 SCRATCH = f"{registry.__package__}.scratch"
 OURS = sorted(

@@ -1,0 +1,1 @@
+"""What times a call."""

@@ -1,0 +1,1 @@
+"""What a block of code holds in memory, told by the allocator."""

@@ -1,0 +1,1 @@
+"""Laws of time: fitted to samples, with intervals and a verdict."""

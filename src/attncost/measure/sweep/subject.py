@@ -1,0 +1,25 @@
+"""What a sweep measures: something that runs at any length, beside the formula of its cost."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import final
+
+from attncost.measure.laws.predicted import Predicted
+
+
+@final
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Subject:
+    """One line of a chart.
+
+    Attributes:
+        name: What people call it, unique in a sweep, such as `full, fused qkv`.
+        labels: What tells it from the others, such as `{"attention": "full", "qkv": "fused"}`.
+        prepare: Takes a length, returns the call to time; what it needs is made once, outside.
+        predict: Takes a length, returns what the formula says of that call.
+    """
+
+    name: str
+    labels: Mapping[str, str]
+    prepare: Callable[[int], Callable[[], object]]
+    predict: Callable[[int], Predicted]
