@@ -11,6 +11,7 @@ from attncost.cost.peak import peak_elements
 from attncost.cost.reading import read_config
 from attncost.integrations.pretrained import load_model
 from attncost.measure.held.memory import MemoryMonitor
+from attncost.measure.sweep.case import Case
 from attncost.measure.sweep.layer import layer_subjects
 
 
@@ -26,7 +27,7 @@ def test_a_layer_peaks_where_the_formula_says(name, length):
     (subject,) = layer_subjects(d_model=128, heads=4, attentions=[name], qkv=["separate"])
     block = BlockSizes(d_model=128, heads=4)
     elements = peak_elements(block, length=length, keeps_weights=name == "naive")
-    assert peak(subject.prepare(length)) == pytest.approx(4 * elements, abs=512)
+    assert peak(subject.prepare(Case(length=length))) == pytest.approx(4 * elements, abs=512)
 
 
 @pytest.mark.parametrize("implementation", ["eager", "sdpa"])

@@ -36,6 +36,7 @@ def swept(
     """
     from attncost.measure.store.environment import environment
     from attncost.measure.store.store import Run, read
+    from attncost.measure.sweep.case import Case
     from attncost.measure.sweep.sweep import check_names, sweep
 
     # Ask every formula and load every model, so that what cannot run is refused before anything is
@@ -43,8 +44,8 @@ def swept(
     check_names(subjects)
     for subject in subjects:
         for length in plan.lengths:
-            subject.predict(length)
-        subject.prepare(plan.lengths[0])
+            subject.predict(Case(length=length))
+        subject.prepare(Case(length=plan.lengths[0]))
     run = Run.create(path, {**facts, **environment(clock, command=facts["command"])})
     kept = 0
 

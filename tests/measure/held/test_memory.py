@@ -12,6 +12,7 @@ from torch.autograd.profiler import profile
 from attncost import UnsupportedOption
 from attncost.measure.held.allocator import Memory, profiling, replay
 from attncost.measure.held.memory import MemoryMonitor
+from attncost.measure.sweep.case import Case
 from attncost.measure.sweep.layer import layer_subjects
 
 FLOAT32 = 4
@@ -78,7 +79,7 @@ def test_the_peak_of_the_articles_layer_is_its_closed_form(n, qkv):
     closed_forms = {"naive": 2 * n * n * h + 3 * n * d, "full": 5 * n * d}
     for attention, elements in closed_forms.items():
         (subject,) = layer_subjects(d_model=d, heads=h, attentions=[attention], qkv=[qkv])
-        call = subject.prepare(n)
+        call = subject.prepare(Case(length=n))
         with torch.inference_mode():
             call()
             with MemoryMonitor("cpu") as meter:

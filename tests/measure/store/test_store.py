@@ -30,7 +30,7 @@ def test_what_was_appended_is_read_back(tmp_path):
     run.append({**SAMPLE, "round": 4, "added_later": "is no trouble"})
     environment, samples = read(run.path)
     assert environment == {
-        "schema": "attncost.samples/1",
+        "schema": "attncost.samples/2",
         "kind": "environment",
         **ENVIRONMENT,
         "notes": [],

@@ -3,6 +3,7 @@ import torch
 from torch.utils.flop_counter import FlopCounterMode
 
 from attncost import ShapeError, UnknownName
+from attncost.measure.sweep.case import Case
 from attncost.measure.sweep.layer import layer_subjects
 from attncost.mechanisms.spelling import known
 
@@ -10,11 +11,11 @@ from attncost.mechanisms.spelling import known
 def outputs(n, **wishes):
     with torch.inference_mode():
         subjects = layer_subjects(d_model=64, heads=4, **wishes)
-        return {subject.name: subject.prepare(n)() for subject in subjects}
+        return {subject.name: subject.prepare(Case(length=n))() for subject in subjects}
 
 
 def flops(subject, n):
-    call = subject.prepare(n)
+    call = subject.prepare(Case(length=n))
     with torch.inference_mode(), FlopCounterMode(display=False) as counter:
         call()
     return counter.get_total_flops()
@@ -28,9 +29,9 @@ def test_everything_that_is_found_is_a_subject():
     ]
     assert subjects[0].name == "naive, separate qkv"
     for subject in subjects:
-        assert subject.prepare(8)().shape == (1, 8, 16)
-        assert subject.predict(8).linear == 8 * 8 * 16**2
-        assert subject.predict(8).core > 0
+        assert subject.prepare(Case(length=8))().shape == (1, 8, 16)
+        assert subject.predict(Case(length=8)).linear == 8 * 8 * 16**2
+        assert subject.predict(Case(length=8)).core > 0
 
 
 def test_naive_and_fused_attention_with_any_projection_compute_the_same():
@@ -44,7 +45,7 @@ def test_naive_and_fused_attention_with_any_projection_compute_the_same():
 def test_the_layer_is_the_definition_written_out():
     (found,) = outputs(9, attentions=["naive"], qkv=["separate"]).values()
     (subject,) = layer_subjects(d_model=64, heads=4, attentions=["naive"], qkv=["separate"])
-    layer, x = subject.prepare(9).func, subject.prepare(9).args[0]
+    layer, x = subject.prepare(Case(length=9)).func, subject.prepare(Case(length=9)).args[0]
     q, k, v = (x @ one.weight.T + one.bias for one in layer.project.each)
     heads = [slice(16 * i, 16 * i + 16) for i in range(4)]
     mixed = [torch.softmax(q[0, :, h] @ k[0, :, h].T / 4, dim=-1) @ v[0, :, h] for h in heads]
@@ -65,7 +66,7 @@ def test_a_pattern_really_hides_what_it_hides():
 @pytest.mark.parametrize("n", [1, 7, 64])
 def test_the_formula_counts_what_pytorch_counts_on_the_naive_layer(n, qkv):
     (subject,) = layer_subjects(d_model=64, heads=4, attentions=["naive"], qkv=[qkv])
-    predicted = subject.predict(n)
+    predicted = subject.predict(Case(length=n))
     assert predicted.linear + predicted.core == flops(subject, n)
     assert predicted.core == 4 * n * n * 64
 
@@ -74,8 +75,12 @@ def test_the_formula_of_a_window_is_what_its_kernel_executes():
     full, window = layer_subjects(
         d_model=64, heads=4, attentions=["full", "window:width=16"], qkv=["fused"]
     )
-    assert full.predict(1024).core == 4 * 1024**2 * 64
-    assert 4 * 1024 * 16 * 64 <= window.predict(1024).core < full.predict(1024).core / 2
+    assert full.predict(Case(length=1024)).core == 4 * 1024**2 * 64
+    assert (
+        4 * 1024 * 16 * 64
+        <= window.predict(Case(length=1024)).core
+        < full.predict(Case(length=1024)).core / 2
+    )
 
 
 def test_random_numbers_of_the_caller_are_left_alone_and_weights_are_always_the_same():

@@ -53,10 +53,10 @@ class Ticking(Clock):
 def subject(clock, name="square", *, seconds=lambda n: n * n / 2**20, allocate=lambda _: 0):
     """Take so many seconds of a simulated clock, and so many elements of memory."""
 
-    def prepare(length):
+    def prepare(case):
         def call():
-            clock.now += seconds(length)
-            torch.empty(allocate(length))
+            clock.now += seconds(case.length)
+            torch.empty(allocate(case.length))
 
         return call
 
@@ -64,7 +64,7 @@ def subject(clock, name="square", *, seconds=lambda n: n * n / 2**20, allocate=l
         name=name,
         labels={"attention": name},
         prepare=prepare,
-        predict=lambda n: Predicted(linear=8 * n, core=4 * n * n),
+        predict=lambda case: Predicted(linear=8 * case.length, core=4 * case.length**2),
     )
 
 
@@ -163,7 +163,7 @@ def test_a_cell_without_enough_memory_is_a_row_and_the_others_go_on(where):
         starved = Subject(
             name=starved.name,
             labels=starved.labels,
-            prepare=lambda n: (torch.empty(large[n]), inner(n))[1],
+            prepare=lambda case: (torch.empty(large[case.length]), inner(case))[1],
             predict=starved.predict,
         )
     rows, outcome = rows_of([starved, subject(clock)], Plan(lengths=(8, 16), rounds=2), clock)
@@ -280,12 +280,15 @@ def test_subjects_must_be_there_and_have_names_that_differ():
 
 
 def test_the_real_clock_sees_more_work_take_longer():
-    def prepare(length):
-        x = torch.randn(length, length)
+    def prepare(case):
+        x = torch.randn(case.length, case.length)
         return lambda: x @ x
 
     product = Subject(
-        name="product", labels={}, prepare=prepare, predict=lambda n: Predicted(linear=0, core=n)
+        name="product",
+        labels={},
+        prepare=prepare,
+        predict=lambda case: Predicted(linear=0, core=case.length),
     )
     rows, _ = rows_of([product], Plan(lengths=(32, 512), rounds=3), CpuClock())
     shortest = {n: min(row["seconds"] for row in rows if row["length"] == n) for n in (32, 512)}

@@ -6,6 +6,7 @@ import transformers
 from torch.utils.flop_counter import FlopCounterMode
 
 from attncost.core.errors import ShapeError, UnknownName
+from attncost.measure.sweep.case import Case
 from attncost.measure.sweep.target import target
 
 
@@ -15,8 +16,8 @@ def test_the_demo_can_be_measured_in_both_ways_and_its_flops_are_those_counted()
     fused, eager = demo.subjects()
     assert (fused.name, eager.name) == ("sdpa", "eager")
     with torch.inference_mode(), FlopCounterMode(display=False) as counter:
-        eager.prepare(24)()
-    predicted = eager.predict(24)
+        eager.prepare(Case(length=24))()
+    predicted = eager.predict(Case(length=24))
     assert counter.get_total_flops() == predicted.linear + predicted.core
 
 
@@ -33,7 +34,7 @@ def test_a_decoder_of_ones_own_is_run_up_to_its_logits(tmp_path):
     mine = target(str(tmp_path))
     (subject,) = mine.subjects(["sdpa"])
     with torch.inference_mode():
-        assert subject.prepare(5)().logits.shape == (1, 5, 50)
+        assert subject.prepare(Case(length=5))().logits.shape == (1, 5, 50)
     assert mine.keeps_weights("sdpa") is None, "no closed form is known for gated blocks"
     assert target(str(tmp_path / "config.json")).configuration == mine.configuration
 
@@ -83,7 +84,7 @@ def test_a_name_of_nothing_is_answered_with_what_there_is(text, reason):
 def test_what_a_model_cannot_do_is_refused():
     demo = target("demo")
     with pytest.raises(ShapeError, match="positions for 512 tokens, got a length of 513"):
-        demo.subjects(["sdpa"])[0].predict(513)
+        demo.subjects(["sdpa"])[0].predict(Case(length=513))
     with pytest.raises(UnknownName, match="implementation of demo"):
         demo.subjects(["flash"])
     with pytest.raises(ShapeError, match="leave --qkv out"):

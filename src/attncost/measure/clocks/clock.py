@@ -16,6 +16,7 @@ from typing import ClassVar, final
 import torch
 
 from attncost.core.errors import ShapeError, UnsupportedOption
+from attncost.measure.clocks.usage import Usage
 from attncost.measure.held.allocator import profiling
 
 Run = Callable[[], object]
@@ -29,10 +30,12 @@ class Reading:
     Attributes:
         seconds: By the clock that was asked.
         wall_seconds: By the clock on the wall.
+        usage: What the operating system counted meanwhile.
     """
 
     seconds: float
     wall_seconds: float
+    usage: Usage
 
 
 class Clock(ABC):
@@ -70,10 +73,11 @@ class Clock(ABC):
                 "a call cannot be timed while a profiler or memory monitor is running: leave it "
                 "first."
             )
-        start = time.perf_counter()
+        before, start = Usage.now(), time.perf_counter()
         seconds = self.elapsed(call, repeats)
         wall_seconds = time.perf_counter() - start
-        return Reading(seconds / repeats, wall_seconds / repeats)
+        usage = Usage.now().since(before, calls=repeats)
+        return Reading(seconds / repeats, wall_seconds / repeats, usage)
 
 
 @final

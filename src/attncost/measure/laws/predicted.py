@@ -12,7 +12,9 @@ class Predicted:
     Attributes:
         linear: FLOPs that grow with the length alone: projections, feed-forward.
         core: FLOPs that the kernel executes between queries and keys.
+        bytes: Bytes that its products between queries and keys move.
     """
 
     linear: int
     core: int
+    bytes: int = 0

@@ -14,7 +14,8 @@ from typing import Any, Final, final
 
 from attncost.core.errors import ShapeError, StorageError
 
-SCHEMA: Final = "attncost.samples/1"
+SCHEMA: Final = "attncost.samples/2"
+_READ: Final = ("attncost.samples/1", SCHEMA)
 _FILE: Final = "samples.jsonl"
 
 
@@ -37,6 +38,15 @@ class Sample:
         peak_bytes: The most memory that one call held at once.
         linear_flops: FLOPs of the formula that grow with the length alone.
         core_flops: FLOPs of the formula between queries and keys.
+        bytes: Bytes that attention's products move, by formula.
+        threads: Of the CPU that PyTorch might use.
+        mode: `forward`, `training` or `decode`.
+        device: `cpu` or `cuda`.
+        cpu_seconds: Time of all threads on a core, a call.
+        waited_seconds: Time that threads were ready and had no core, a call.
+        minor_faults: Pages that a call mapped without reading a disk.
+        major_faults: Pages that a call read from one.
+        switches: How often a thread left its core in a call.
     """
 
     subject: str
@@ -52,6 +62,16 @@ class Sample:
     peak_bytes: int
     linear_flops: int
     core_flops: int
+    # From here on schema 1 said nothing, and this was so, or not known.
+    bytes: int = 0
+    threads: int = 1
+    mode: str = "forward"
+    device: str = "cpu"
+    cpu_seconds: float = 0.0
+    waited_seconds: float = 0.0
+    minor_faults: float = 0.0
+    major_faults: float = 0.0
+    switches: float = 0.0
 
 
 @final
@@ -114,7 +134,7 @@ def read(path: Path) -> tuple[dict[str, Any], list[Sample]]:
     if not file.is_file():
         raise ShapeError(f"{path} holds no {_FILE}: name a folder that `attncost measure` wrote.")
     rows, notes = _rows(file)
-    if not rows or not isinstance(rows[0], dict) or rows[0].get("schema") != SCHEMA:
+    if not rows or not isinstance(rows[0], dict) or rows[0].get("schema") not in _READ:
         raise _wrong(file, 1, f"the environment, with the schema {SCHEMA}")
     samples = []
     for number, row in enumerate(rows[1:], start=2):
@@ -143,10 +163,11 @@ def _rows(file: Path) -> tuple[list[Any], list[str]]:
 
 
 def _sample(file: Path, number: int, row: Mapping[str, Any]) -> Sample:
+    found = {field.name: row.get(field.name, field.default) for field in fields(Sample)}
     for field in fields(Sample):
-        if not _fits(row.get(field.name), field.type):
+        if not _fits(found[field.name], field.type):
             raise _wrong(file, number, f"a sample with {field.name}, got {row.get(field.name)!r}")
-    return Sample(**{field.name: row[field.name] for field in fields(Sample)})
+    return Sample(**found)
 
 
 def _fits(value: object, wanted: object) -> bool:

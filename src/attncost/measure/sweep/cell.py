@@ -7,13 +7,14 @@ flagged as warm-up.
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Final, final
 
 import torch
 
 from attncost.measure.clocks.clock import Clock, Reading, Run
 from attncost.measure.held.memory import MemoryMonitor
+from attncost.measure.sweep.case import Case
 from attncost.measure.sweep.subject import Subject
 
 _ENOUGH_SECONDS: Final = 0.010
@@ -26,11 +27,11 @@ Record = Callable[[Mapping[str, Any]], None]
 @final
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class Cell:
-    """A subject at a length, ready to be sampled.
+    """A subject in a case, ready to be sampled.
 
     Attributes:
         subject: What runs.
-        length: Tokens of a sequence.
+        case: At which sizes, and how.
         call: What is timed.
         repeats: How many calls make one sample.
         seconds: What one sample is expected to take.
@@ -38,37 +39,36 @@ class Cell:
     """
 
     subject: Subject
-    length: int
+    case: Case
     call: Run
     repeats: int
     seconds: float
     columns: Mapping[str, Any]
 
 
-def ready(subject: Subject, length: int, *, clock: Clock, record: Record) -> Cell:
+def ready(subject: Subject, case: Case, *, clock: Clock, record: Record) -> Cell:
     """Warm up, find out how many calls make a sample, and measure the memory of one."""
-    call = subject.prepare(length)
+    call = subject.prepare(case)
     readings = _warm(call, clock)
     with MemoryMonitor(clock.device) as meter:
         call()
-    predicted = subject.predict(length)
+    predicted = subject.predict(case)
     columns = {
         "kind": "sample",
         "subject": subject.name,
         "labels": dict(subject.labels),
-        "length": length,
-        "batch": 1,
-        "dtype": str(torch.get_default_dtype()).removeprefix("torch."),
+        **asdict(case),
         "peak_bytes": meter.peak,
         "linear_flops": predicted.linear,
         "core_flops": predicted.core,
+        "bytes": predicted.bytes,
     }
     for repeats, reading in readings:
         record(columns | _timing(0, repeats, reading, warmup=True))
     repeats, reading = readings[-1]
     return Cell(
         subject=subject,
-        length=length,
+        case=case,
         call=call,
         repeats=repeats,
         seconds=repeats * reading.seconds,
@@ -116,4 +116,5 @@ def _timing(visit: int, repeats: int, reading: Reading, *, warmup: bool) -> dict
         "repeats": repeats,
         "seconds": reading.seconds,
         "wall_seconds": reading.wall_seconds,
+        **asdict(reading.usage),
     }

@@ -22,6 +22,7 @@ from attncost.core.errors import ShapeError, UnknownName
 from attncost.kernels.attention import attention
 from attncost.kernels.explain import explain
 from attncost.measure.laws.predicted import Predicted
+from attncost.measure.sweep.case import Case
 from attncost.measure.sweep.subject import Subject
 from attncost.mechanisms.interface import Mechanism
 from attncost.mechanisms.spelling import known, spelled
@@ -144,12 +145,14 @@ def layer_subjects(
     def subject(name: str, way: str) -> Subject:
         core, project = cores[name], projections[way](joint)
 
-        def prepare(length: int) -> Callable[[], Tensor]:
+        def prepare(case: Case) -> Callable[[], Tensor]:
+            length = case.length
             attend = core.attend(dims(length=length))
             layer = SelfAttention(project, output, heads, attend).eval()
             return partial(layer, _uniform((1, length, d_model), torch.Generator().manual_seed(1)))
 
-        def predict(length: int) -> Predicted:
+        def predict(case: Case) -> Predicted:
+            length = case.length
             executed = core.executed(dims(length=length))
             return Predicted(linear=8 * length * d_model**2, core=executed)
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import final
 
 from attncost.measure.laws.predicted import Predicted
+from attncost.measure.sweep.case import Case
 
 
 @final
@@ -15,11 +16,11 @@ class Subject:
     Attributes:
         name: What people call it, unique in a sweep, such as `full, fused qkv`.
         labels: What tells it from the others, such as `{"attention": "full", "qkv": "fused"}`.
-        prepare: Takes a length, returns the call to time; what it needs is made once, outside.
-        predict: Takes a length, returns what the formula says of that call.
+        prepare: Takes a case, returns the call to time; what it needs is made once, outside.
+        predict: Takes a case, returns what the formula says of that call.
     """
 
     name: str
     labels: Mapping[str, str]
-    prepare: Callable[[int], Callable[[], object]]
-    predict: Callable[[int], Predicted]
+    prepare: Callable[[Case], Callable[[], object]]
+    predict: Callable[[Case], Predicted]

@@ -18,6 +18,7 @@ import torch
 
 from attncost.core.errors import ShapeError
 from attncost.measure.clocks.clock import Clock
+from attncost.measure.sweep.case import Case
 from attncost.measure.sweep.cell import Cell, Record, lack_of_memory, ready, sample
 from attncost.measure.sweep.subject import Subject
 
@@ -120,7 +121,7 @@ def sweep(
         torch.ones(1 << 14).exp().log()
         for length in plan.lengths:
             for subject in subjects:
-                visits.prepare(subject, length)
+                visits.prepare(subject, Case(length=length, device=clock.device))
         while visits.cells and rounds < plan.rounds:
             if plan.budget is not None:
                 left = start + plan.budget - time.perf_counter()
@@ -154,20 +155,20 @@ class _Visits:
         self.cells: list[Cell] = []
         self.skipped: list[str] = []
 
-    def prepare(self, subject: Subject, length: int) -> None:
+    def prepare(self, subject: Subject, case: Case) -> None:
         """Make a cell ready, or skip it."""
-        self._progress(Progress(f"warming up: {subject.name} at {length:,}"))
-        with self._skipping(subject, length):
-            self.cells.append(ready(subject, length, clock=self._clock, record=self._record))
+        self._progress(Progress(f"warming up: {subject.name} at {case.length:,}"))
+        with self._skipping(subject, case.length):
+            self.cells.append(ready(subject, case, clock=self._clock, record=self._record))
 
     def round(self, number: int, rounds: int) -> None:
         """Sample every cell once, in the order in which they stand; some may be skipped."""
         expected = sum(cell.seconds for cell in self.cells)
         done, kept = number * expected, []
         for cell in self.cells:
-            doing = f"round {number + 1} of {rounds}: {cell.subject.name} at {cell.length:,}"
+            doing = f"round {number + 1} of {rounds}: {cell.subject.name} at {cell.case.length:,}"
             self._progress(Progress(doing, done, rounds * expected))
-            with self._skipping(cell.subject, cell.length):
+            with self._skipping(cell.subject, cell.case.length):
                 self._record(sample(cell, number, clock=self._clock))
                 kept.append(cell)
             done += cell.seconds

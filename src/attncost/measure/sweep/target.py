@@ -18,6 +18,7 @@ from attncost.cost.reading import presets
 from attncost.integrations.pretrained import has_weights, load_model
 from attncost.integrations.sizes import sized
 from attncost.measure.laws.predicted import Predicted
+from attncost.measure.sweep.case import Case
 from attncost.measure.sweep.layer import QKV, layer_subjects
 from attncost.measure.sweep.subject import Subject
 
@@ -95,13 +96,15 @@ class Target:
             writes = sizes.head is not None and sizes.head.kind == "logits"
             return load_model(folder, writes=writes, implementation=implementation)
 
-        def prepare(length: int) -> Callable[[], object]:
+        def prepare(case: Case) -> Callable[[], object]:
+            length = case.length
             generator = torch.Generator().manual_seed(length)
             tokens = torch.randint(rows, (1, length), generator=generator, device="cpu")
             device = torch.get_default_device()
             return partial(model().to(device), input_ids=tokens.to(device), use_cache=False)
 
-        def predict(length: int) -> Predicted:
+        def predict(case: Case) -> Predicted:
+            length = case.length
             if sizes.longest is not None and length > sizes.longest:
                 raise ShapeError(
                     f"{self.name} has positions for {sizes.longest} tokens, got a length of "
