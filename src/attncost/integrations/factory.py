@@ -2,7 +2,8 @@
 
 It returns a module, or a module with its inputs: a tensor, a tuple or a dictionary. If it takes
 `length` or `batch`, it is given them. It runs on the meta device, so that no weights are made; if
-it needs values while it builds, it is run again on the usual one.
+it needs values while it builds, it is run again on the usual one. What is to be timed needs
+weights, and runs where it shall be timed.
 """
 
 import inspect
@@ -40,11 +41,12 @@ class Factory:
     sized: bool
 
 
-def factory(text: str) -> Factory:
+def factory(text: str, *, device: str = "meta") -> Factory:
     """Return the factory of a name; one that takes no sizes is called now.
 
     Args:
         text: `package.module:factory`; the current folder is importable.
+        device: Where it makes what it does not put elsewhere itself; `cpu` makes weights.
 
     Raises:
         ShapeError: If there is no such module, it fails, or it returns something else.
@@ -56,11 +58,11 @@ def factory(text: str) -> Factory:
 
         def make(length: int, batch: int) -> Parts:
             sizes = dict(zip(_SIZES, (length, batch), strict=True))
-            made = _made(function, text, {name: sizes[name] for name in taken})
+            made = _made(function, text, {name: sizes[name] for name in taken}, device)
             return _parts(made, text, length, batch)
 
         return Factory(make, sized="length" in taken)
-    made = _made(function, text, {})
+    made = _made(function, text, {}, device)
     return Factory(
         lambda length, batch: _parts(made, text, length, batch), sized=isinstance(made, nn.Module)
     )
@@ -80,13 +82,13 @@ def _taken(function: Callable[..., Any], text: str) -> list[str]:
     return [name for name in _SIZES if name in parameters]
 
 
-def _made(function: Callable[..., Any], text: str, sizes: dict[str, int]) -> Any:  # noqa: ANN401 -- theirs
+def _made(function: Callable[..., Any], text: str, sizes: dict[str, int], device: str) -> Any:  # noqa: ANN401 -- theirs
     with _importable(), foreign(text):
         try:
-            with torch.device("meta"):
+            with torch.device(device):
                 return function(**sizes)
         except RuntimeError as error:
-            if not asks_for_values(error):
+            if device != "meta" or not asks_for_values(error):
                 raise
         return function(**sizes)
 
@@ -142,15 +144,18 @@ def _importable() -> Iterator[None]:
 
 
 def _guessed(module: nn.Module, text: str, length: int, batch: int) -> Tensor:
-    """Return numbers of tokens for what begins with an embedding, features for a layer."""
+    """Return numbers of tokens for what begins with an embedding, features for a layer.
+
+    They are random ones: equal tokens would look up one row, which stays in the cache.
+    """
     learned = (m for m in module.modules() if m._parameters)
     first = next(learned, None)
     device = next((p.device for p in module.parameters()), torch.device("meta"))
     if isinstance(first, nn.Embedding):
-        return torch.zeros(batch, length, dtype=torch.long, device=device)
+        return torch.randint(first.num_embeddings, (batch, length), device=device)
     width = getattr(module, "d_model", None)
     if isinstance(width, int):
-        return torch.zeros(batch, length, width, device=device)
+        return torch.rand(batch, length, width, device=device)
     raise ShapeError(
         f"{text} returns a {type(module).__name__}, whose inputs cannot be guessed: return "
         "(module, inputs)."

@@ -84,13 +84,13 @@ class Events(Monitor):
                 "record the same events: run them one after the other."
             )
         self._profile = profile(profile_memory=True)
-        with _quietly():
+        with quietly():
             self._profile.__enter__()
 
     def stop(self) -> Memory | None:
         """Stop the profiler and replay its blocks."""
         taken = not profiling()
-        with _quietly():
+        with quietly():
             self._profile.__exit__(None, None, None)
         results = self._profile.kineto_results
         return None if taken or results is None else replay(_blocks(results))
@@ -165,7 +165,7 @@ def _blocks(results: Any) -> list[tuple[int, int]]:  # noqa: ANN401 -- PyTorch's
 
 
 @contextmanager
-def _quietly() -> Iterator[None]:
+def quietly() -> Iterator[None]:
     """Keep the profiler from printing its own steps, which torch 2.13 does on standard error.
 
     It reads the variable once, when a process first profiles, and its steps rank above errors: they

@@ -1,0 +1,114 @@
+"""`attncost profile`: where the time of a call goes, by kind of work, module and operator."""
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+from attncost.cli._command import changed, command
+from attncost.core.errors import ShapeError, StorageError
+
+if TYPE_CHECKING:
+    from attncost.measure.attribution.profiled import Profile
+    from attncost.measure.attribution.real import Real
+
+_MOST: Final = 1024  # threads
+
+
+def profile(
+    model: Annotated[
+        str, typer.Argument(help="a layer, demo, a folder with weights, package.module:factory")
+    ] = "layer:d_model=512,heads=8",
+    length: Annotated[
+        int | None,
+        typer.Option(
+            help="tokens of a sequence; left out: 512, or fewer if the model takes no more"
+        ),
+    ] = None,
+    batch: Annotated[int | None, typer.Option(help="sequences; 1, if left out")] = None,
+    training: Annotated[
+        bool, typer.Option("--training", help="forward and backward, in the mode of training")
+    ] = False,
+    threads: Annotated[int, typer.Option(help="of the CPU; with one, CPU time is compared")] = 1,
+    rounds: Annotated[
+        int, typer.Option(help="calls to record, and to time with and without the profiler")
+    ] = 15,
+    trace: Annotated[
+        Path | None, typer.Option(help="a file for Perfetto or chrome://tracing, one call")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="print JSON, every digit")] = False,
+) -> None:
+    """Find where the time of a call goes: by kind of work, by module and by operator.
+
+    For instance: attncost profile demo --length 128 --trace trace.json
+    """
+    from attncost.measure.attribution.real import real
+    from attncost.report.plain import dumped
+    from attncost.report.profiled import Profiled, profile_document
+    from attncost.report.text import text
+
+    if not 1 <= threads <= _MOST:
+        raise ShapeError(f"--threads must lie between 1 and {_MOST}, got {threads}.")
+    if trace is not None and not trace.absolute().parent.is_dir():
+        raise StorageError(f"{trace} cannot be written: the folder {trace.parent} does not exist.")
+    wishes: dict[str, object] = {"length": length, "batch": batch, "training": training}
+    wishes |= {"threads": threads, "rounds": rounds, "trace": trace}
+    again = command("profile", [model], changed(profile, wishes))
+    with _threads(threads), _told(f"profiling {model} ..."):
+        chosen = real(model, length=length, batch=batch)
+        found = _profiled(chosen, training=training, rounds=rounds)
+    if trace is not None:
+        found.chrome_trace(trace)
+    document = profile_document(
+        Profiled(
+            name=chosen.name,
+            found=found,
+            length=chosen.length,
+            batch=chosen.batch,
+            command=again,
+            trace=None if trace is None else str(trace),
+        )
+    )
+    typer.echo(dumped(document) if as_json else text(document))
+
+
+def _profiled(chosen: "Real", *, training: bool, rounds: int) -> "Profile":
+    import torch
+
+    from attncost.integrations.theirs import foreign
+    from attncost.measure.attribution.profile import profile as profiled
+
+    module = chosen.module.train(training)
+    with foreign(chosen.name), torch.set_grad_enabled(training):
+        return profiled(module, *chosen.inputs, training=training, rounds=rounds, **chosen.options)
+
+
+@contextmanager
+def _threads(count: int) -> Iterator[None]:
+    """Give PyTorch so many threads for a while."""
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(count)
+    # The first vector mathematics of a process is racy in torch 2.13; let it be this.
+    torch.ones(1 << 14).exp().log()
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+@contextmanager
+def _told(sentence: str) -> Iterator[None]:
+    """Show a line on a terminal while it lasts; one that moves would be charged to the call."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    typer.echo(sentence, err=True, nl=False)
+    try:
+        yield
+    finally:
+        typer.echo("\r\x1b[K", err=True, nl=False)
