@@ -3,11 +3,11 @@ from statistics import median
 
 import pytest
 
-from attncost.measure.store.store import Sample
+from attncost.measure.store.sample import Sample
 from attncost.measure.store.summary import FEWEST, interval, measured
 
 
-def sample(subject, length, seconds, *, warmup=False):
+def sample(subject, length, seconds, *, warmup=False, **counted):
     return Sample(
         subject=subject,
         labels={},
@@ -22,6 +22,7 @@ def sample(subject, length, seconds, *, warmup=False):
         peak_bytes=length,
         linear_flops=1,
         core_flops=1,
+        **counted,
     )
 
 
@@ -38,6 +39,15 @@ def test_cells_are_grouped_in_the_order_of_subjects_and_lengths_without_warm_up(
     assert (first.seconds, first.low, first.high) == (2.0, 1.0, 5.0)
     assert (first.rounds, first.peak_bytes) == (3, 8)
     assert measured([]) == ()
+
+
+def test_what_the_system_counted_is_summed_up_by_medians():
+    counted = [(0.5, 10.0, 0.0), (1.0, 30.0, 2.0), (0.0, 20.0, 0.0)]
+    (cell,) = measured(
+        sample("a", 8, 2.0, waited_seconds=waited, minor_faults=minor, major_faults=major)
+        for waited, minor, major in counted
+    )
+    assert (cell.waited, cell.faults) == (0.25, 20.0)
 
 
 @pytest.mark.parametrize(

@@ -1,16 +1,19 @@
 """What the operating system has counted for this process: time, waiting, faults, switches.
 
 A page fault maps a page of fresh memory; a switch takes the core away, or is asked for by whoever
-waits. Waiting for a core is what Linux counts of each thread in `/proc/self/task/*/schedstat`.
+waits. Waiting for a core is what Linux counts of each thread in `/proc/self/task/*/schedstat`; of a
+thread that ends in between it is lost. To ask takes 15 us and 8 us for each thread, outside what a
+clock times, though within `cpu_seconds`.
 """
 
+import os
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
-from pathlib import Path
 from typing import Final, final
 
-_TASKS: Final = Path("/proc/self/task")
+_TASKS: Final = "/proc/self/task"
+_LONGEST_LINE: Final = 100
 _NANO: Final = 1e-9
 
 
@@ -36,7 +39,7 @@ class Usage:
     @classmethod
     def now(cls) -> "Usage":
         """Ask the operating system."""
-        cpu, waited = time.process_time(), sum(_waits()) * _NANO
+        cpu, waited = time.process_time(), _NANO * sum(waited for _, waited in _schedules())
         try:
             from resource import RUSAGE_SELF, getrusage  # noqa: PLC0415 -- not on Windows
         except ImportError:
@@ -61,15 +64,33 @@ class Usage:
         return Usage(**spent)
 
 
+def waited_share(waited_seconds: float, wall_seconds: float) -> float:
+    """Return waiting in parts of the time in which it happened.
+
+    >>> waited_share(0.5, 2.0), waited_share(0.0, 0.0)
+    (0.25, 0.0)
+    """
+    return waited_seconds / wall_seconds if wall_seconds > 0 else 0.0
+
+
 def counts_waiting() -> bool:
-    """Say whether waiting for a core is counted here."""
-    return any(True for _ in _waits())
+    """Say whether waiting for a core is counted here; a kernel that does not writes zeros."""
+    return any(ran > 0 for ran, _ in _schedules())
 
 
-def _waits() -> Iterator[int]:
-    """Yield the nanoseconds that each thread has waited."""
-    for task in _TASKS.glob("*/schedstat"):
+def _schedules() -> Iterator[tuple[int, int]]:
+    """Yield the nanoseconds for which each thread has run and has waited."""
+    try:
+        threads = os.listdir(_TASKS)  # noqa: PTH208 -- pathlib takes three times as long
+    except OSError:
+        return
+    for thread in threads:
         try:
-            yield int(task.read_text("ascii").split()[1])
-        except (OSError, IndexError, ValueError):
+            file = os.open(f"{_TASKS}/{thread}/schedstat", os.O_RDONLY)
+            try:
+                ran, waited, _ = os.read(file, _LONGEST_LINE).split()
+            finally:
+                os.close(file)
+            yield int(ran), int(waited)
+        except (OSError, ValueError):
             continue  # The thread has ended since, or this kernel does not count it.

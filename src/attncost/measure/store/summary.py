@@ -13,7 +13,8 @@ from itertools import groupby
 from statistics import median
 from typing import Final, final
 
-from attncost.measure.store.store import Sample
+from attncost.measure.clocks.usage import waited_share
+from attncost.measure.store.sample import Sample
 
 _DOUBT: Final = 0.05
 # All of r samples lie on one side of the median in 2 / 2**r of cases, which 6 are the first to
@@ -34,6 +35,8 @@ class Measured:
         low: Lower end of the interval around it.
         high: Upper end.
         peak_bytes: The most memory that one call held at once.
+        waited: Median time that threads were ready and had no core, in parts of wall time.
+        faults: Median of the pages that a call mapped or read from a disk.
     """
 
     subject: str
@@ -43,6 +46,8 @@ class Measured:
     low: float
     high: float
     peak_bytes: int
+    waited: float = 0.0
+    faults: float = 0.0
 
 
 def measured(samples: Iterable[Sample]) -> tuple[Measured, ...]:
@@ -66,6 +71,8 @@ def measured(samples: Iterable[Sample]) -> tuple[Measured, ...]:
                 low=low,
                 high=high,
                 peak_bytes=max(one.peak_bytes for one in cell),
+                waited=median(waited_share(one.waited_seconds, one.wall_seconds) for one in cell),
+                faults=median(one.minor_faults + one.major_faults for one in cell),
             )
         )
     return tuple(cells)

@@ -1,0 +1,1 @@
+"""What a timing depends on beside its call, one subject a file."""
