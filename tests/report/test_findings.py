@@ -208,9 +208,15 @@ def test_a_law_that_cannot_tell_or_does_not_fit_says_so_instead_of_a_crossover()
     chosen = target("layer:d_model=64,heads=4")
     short = [row for row in samples() if row.length < 256]
     longer = [row for row in samples() if row.length < 512]
+    gaps = [row for row in samples() if row.length != 256]
     cubic = [replace(row, seconds=row.length**3 * 1e-9) for row in samples()]
-    answers = [timed(chosen, timing(rows)).findings[2].text for rows in (short, longer, cubic)]
+    answers = [
+        timed(chosen, timing(rows)).findings[2].text for rows in (short, longer, gaps, cubic)
+    ]
     assert answers[0] == "Up to 128 tokens time (full) cannot tell where attention leads."
-    assert answers[1].startswith("By time attention leads from 128 (")
-    assert answers[1].endswith(" in full, undecided."), "three lengths are too few"
-    assert answers[2] == "Time of full does not follow its FLOPs: it grows 512.0 x, they 26.7 x."
+    assert answers[1] == (
+        "Too short to place a crossover by time: 256 tokens (full); measure up to 512."
+    )
+    assert answers[2].startswith("By time attention leads from 128 (")
+    assert answers[2].endswith(" in full, undecided."), "three lengths are too few"
+    assert answers[3] == "Time of full does not follow its FLOPs: it grows 512.0 x, they 26.7 x."

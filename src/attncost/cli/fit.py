@@ -1,6 +1,7 @@
-"""`attncost fit`: the law of a run or of a published table, and the verdict on it."""
+"""`attncost fit`: the law of runs or of a published table, and the verdict on it."""
 
 import json
+import re
 from dataclasses import asdict, replace
 from pathlib import Path
 from textwrap import fill
@@ -18,8 +19,9 @@ _WIDTH = 80
 
 
 def fit(
-    source: Annotated[
-        Path, typer.Argument(help="a run's folder, or a CSV with the header length,milliseconds")
+    sources: Annotated[
+        list[Path],
+        typer.Argument(help="folders of runs, or a CSV with the header length,milliseconds"),
     ],
     d_model: Annotated[
         int | None, typer.Option(help="features of a token in the layer that a CSV timed")
@@ -28,39 +30,45 @@ def fit(
     subject: Annotated[
         str | None, typer.Option(help="one subject of a run; all of them, if left out")
     ] = None,
+    across_environments: Annotated[
+        bool, typer.Option("--across-environments", help="pool runs of different conditions, too")
+    ] = False,
+    chart: Annotated[
+        Path | None, typer.Option(help="an SVG file for the picture of one law")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="print JSON")] = False,
 ) -> None:
     """Fit the law of time and judge it.
 
     For instance: attncost fit timings.csv --d-model 512
 
-    T(n) = c0 + c1 linear(n) + c2 core(n), where linear and core are FLOPs by formula. The verdict
+    T(n) = c0 + c1 linear(n) + c2 core(n), where linear and core are FLOPs by formula, and page
+    faults and bytes where they can be told apart. Rounds of several runs are pooled. The verdict
     is a finding: the exit status is 0 whatever it is. A subject of a run that no law can be fitted
     to is named after the laws of the others.
     """
     from attncost.measure.laws.law import Margins
     from attncost.measure.laws.run import Laws
 
-    margins = Margins(tolerance=tolerance)
+    margins, source = Margins(tolerance=tolerance), sources[0]
     if source.is_dir() or source.suffix == ".jsonl":
         _left_out(
             d_model, f"{source} is a run, whose samples carry their FLOPs: leave --d-model out."
         )
-        environment, laws = _run(source, subject=subject, margins=margins)
+        environments, laws = _runs(
+            sources, subject=subject, margins=margins, across_environments=across_environments
+        )
     else:
         _left_out(subject, f"{source} is a table of one subject: leave --subject out.")
+        if len(sources) > 1:
+            raise ShapeError(f"{source} is a table, which is fitted alone: leave the others out.")
         law = _table(source, d_model=d_model, margins=margins)
-        environment, laws = {}, Laws({source.name: law}, {})
-    if as_json:
-        found = [{"subject": name, **asdict(law)} for name, law in laws.fitted.items()]
-        facts = {"source": str(source), "environment": environment, "laws": found}
-        facts["without"] = laws.without
-        typer.echo(json.dumps({"schema": "attncost.fit/1", **facts}, indent=2, allow_nan=False))
-    else:
-        lines = [f"{name}: no law; {reason}" for name, reason in laws.without.items()]
-        lines += [f"Note: {note}" for note in environment.get("notes", ())]
-        texts = [_text(name, law) for name, law in laws.fitted.items()]
-        typer.echo("\n\n".join([*texts, *(fill(line, _WIDTH) for line in lines)]))
+        environments, laws = [], Laws({source.name: law}, {})
+    if chart is not None:
+        _draw(chart, laws)
+    typer.echo(
+        _dumped(sources, environments, laws) if as_json else _all(environments, laws, chart=chart)
+    )
 
 
 def _left_out(option: object, reason: str) -> None:
@@ -83,13 +91,23 @@ def _table(path: Path, *, d_model: int | None, margins: "Margins") -> "Law":
     )
 
 
-def _run(path: Path, *, subject: str | None, margins: "Margins") -> "tuple[dict[str, Any], Laws]":
+def _runs(
+    paths: list[Path], *, subject: str | None, margins: "Margins", across_environments: bool
+) -> "tuple[list[dict[str, Any]], Laws]":
+    from attncost.measure.laws.pooled import pooled
     from attncost.measure.laws.run import laws_of
     from attncost.measure.store.store import read
 
-    if not path.exists():
-        raise StorageError(f"{path} does not exist: name a folder that `attncost measure` wrote.")
-    environment, samples = read(path if path.is_dir() else path.parent)
+    runs = {}
+    for path in paths:
+        if not path.exists():
+            raise StorageError(
+                f"{path} does not exist: name a folder that `attncost measure` wrote."
+            )
+        if str(path) in runs:
+            raise ShapeError(f"{path} is named twice: its samples count once, leave one out.")
+        runs[str(path)] = read(path if path.is_dir() else path.parent)
+    samples = pooled(runs, across_environments=across_environments)
     known = {sample.subject for sample in samples}
     if subject is not None and subject not in known:
         raise UnknownName("subject of the run", subject, known)
@@ -97,11 +115,51 @@ def _run(path: Path, *, subject: str | None, margins: "Margins") -> "tuple[dict[
     laws = laws_of(chosen, margins=margins)
     if not laws.fitted:
         reasons = " ".join(f"{name}: {reason}" for name, reason in laws.without.items())
-        raise ShapeError(reasons or f"{path} holds no samples: measure more rounds.")
-    return environment, laws
+        raise ShapeError(reasons or f"{paths[0]} holds no samples: measure more rounds.")
+    return [environment for environment, _ in runs.values()], laws
 
 
-def _text(name: str, law: "Law") -> str:
+def _draw(path: Path, laws: "Laws") -> None:
+    from attncost.draw.svg import svg
+    from attncost.report.law_chart import law_chart
+
+    if len(laws.fitted) > 1:
+        raise ShapeError(
+            f"a chart shows one law, got {len(laws.fitted)}: choose one with --subject, such as "
+            f"--subject '{next(iter(laws.fitted))}'."
+        )
+    ((name, law),) = laws.fitted.items()
+    try:
+        path.write_text(svg(law_chart(name, law), ident="law") + "\n", encoding="utf-8")
+    except OSError as error:
+        raise StorageError(
+            f"{path} cannot be written ({error.strerror or error}): name a file in a folder that "
+            "can be."
+        ) from error
+
+
+def _dumped(sources: list[Path], environments: list[dict[str, Any]], laws: "Laws") -> str:
+    facts = {
+        "schema": "attncost.fit/2",
+        "sources": [str(source) for source in sources],
+        "environments": environments,
+        "laws": [{"subject": name, **asdict(law)} for name, law in laws.fitted.items()],
+        "without": laws.without,
+    }
+    return json.dumps(facts, indent=2, allow_nan=False)
+
+
+def _all(environments: list[dict[str, Any]], laws: "Laws", *, chart: Path | None) -> str:
+    lines = [f"{name}: no law; {reason}" for name, reason in laws.without.items()]
+    lines += [f"Note: {note}" for one in environments for note in one.get("notes", ())]
+    command = str(environments[0].get("command", "")) if environments else ""
+    texts = [_text(name, law, command) for name, law in laws.fitted.items()]
+    # A path is never broken into lines.
+    drawn = [] if chart is None else [f"The picture is in {chart}."]
+    return "\n\n".join([*texts, *(fill(line, _WIDTH) for line in lines), *drawn])
+
+
+def _text(name: str, law: "Law", command: str) -> str:
     from attncost.measure.laws.sentences import because, sentences
     from attncost.measure.laws.verdict import rule
 
@@ -112,12 +170,32 @@ def _text(name: str, law: "Law") -> str:
             *(fill(f"- {line}", _WIDTH, subsequent_indent="  ") for line in because(law)),
             "",
             *(fill(line, _WIDTH) for line in rest),
+            *(line for one in law.alike for line in _missing(one.varies, command)),
             "",
             *_rows(law),
             "",
             fill(rule(law.margins), _WIDTH),
         ]
     )
+
+
+def _missing(varies: str, command: str) -> list[str]:
+    """Return the runs that would tell terms apart, where the command of this one shows how."""
+    found = re.search(r"\bheads=(\d+)", command)
+    if varies != "heads" or found is None:
+        return []
+    heads = int(found[1])
+    # What divides the features like these: a half, or else one.
+    other = heads // 2 if heads % 2 == 0 else 1
+    if other == heads:
+        return []
+    line = f"{command[: found.start()]}heads={other}{command[found.end() :]}"
+    return [f"  {_without_output(line)}"]
+
+
+def _without_output(command: str) -> str:
+    """Leave out where the run went: a run is never overwritten."""
+    return re.sub(r" (--output|-o) \S+", "", command)
 
 
 def _rows(law: "Law") -> list[str]:

@@ -10,7 +10,7 @@ from attncost.cost.peak import peak_elements
 from attncost.draw.chart import MOST_SERIES, Axis, Chart, Point, Series
 from attncost.measure.laws.law import Law
 from attncost.measure.laws.run import Laws
-from attncost.measure.laws.sentences import written
+from attncost.measure.laws.sentences import changes, grows, long_end, shares, written
 from attncost.measure.store.summary import Measured
 from attncost.measure.sweep.target import KEEPS_WEIGHTS, OWN, Target
 from attncost.report.document import Chapter, Column, Figure, Finding, Section, Table
@@ -44,7 +44,7 @@ def timed(target: Target, timing: Timing) -> Chapter:
     """Return measured time and memory against theory."""
     fit, command = f"attncost fit {shlex.quote(timing.run)}", str(timing.environment["command"])
     text = [f"Every sample is in {timing.run}.", *timing.environment.get("notes", ())]
-    text += [f"{name}: {law.verdict.sentence}" for name, law in timing.laws.fitted.items()]
+    text += [f"{name}: {' '.join(_said(law))}" for name, law in timing.laws.fitted.items()]
     text += [f"{name}: no law, for {reason}" for name, reason in timing.laws.without.items()]
     section = Section(
         title="What it takes here, measured",
@@ -95,9 +95,18 @@ def _verdict(timing: Timing, command: str) -> Iterable[Finding]:
             "verdict": law.verdict.word,
             "rms": law.rms,
             "crossover": None if law.crossover is None else asdict(law.crossover),
+            "crossover_needs": law.needed,
+            "grows_as": law.growth.name,
+            "exponent": asdict(law.long_end),
+            "shares": {term.name: term.shares[-1] for term in law.terms},
         },
         command=command,
     )
+
+
+def _said(law: Law) -> tuple[str, ...]:
+    """Say what its law is, and what else than FLOPs takes the time."""
+    return (law.verdict.sentence, *shares(law), long_end(law), grows(law), *changes(law))
 
 
 def _own(names: Iterable[str]) -> str:
@@ -113,6 +122,9 @@ def _answer(name: str, law: Law) -> str:
         growth = next(why.values for why in law.verdict.reasons if why.key == "growth")
         grows = f"it grows {growth['measured']:,.1f} x, they {growth['formula']:,.1f} x"
         return f"Time of {name} does not follow its FLOPs: {grows}."
+    if law.needed is not None:
+        reach = f"{last.length:,} tokens ({name}); measure up to {law.needed:,}"
+        return f"Too short to place a crossover by time: {reach}."
     crossing = law.crossover
     if crossing is None or crossing.value is None:
         return f"Up to {last.length:,} tokens time ({name}) cannot tell where attention leads."
@@ -255,9 +267,10 @@ def _laws(laws: Mapping[str, Law], command: str) -> Table:
         ),
         rows=tuple(row(name, law) for name, law in laws.items()),
         note=(
-            "T(n) = c0 + linear FLOPs / speed + attention's FLOPs / speed, fitted to relative "
-            "errors. The crossover is where attention takes as long as all the rest; by FLOPs, "
-            "where the kernel executes as many, masked pairs included."
+            "T(n) = c0 + linear FLOPs / speed + attention's FLOPs / speed, and page faults where "
+            "the time asks for them, fitted to relative errors. The crossover is where attention "
+            "takes as long as the linear part; by FLOPs, where the kernel executes as many, masked "
+            "pairs included."
         ),
         command=command,
     )

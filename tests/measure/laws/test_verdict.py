@@ -13,13 +13,14 @@ from tests.measure.laws.laws import (
     window,
 )
 
-from attncost import ShapeError, fit_law
+from attncost import fit_law
 from attncost.measure.laws.evidence import weigh
 from attncost.measure.laws.intervals import exponents
 from attncost.measure.laws.law import Margins
 from attncost.measure.laws.medians import summarise
 from attncost.measure.laws.predicted import Predicted
-from attncost.measure.laws.terms import Terms, rms
+from attncost.measure.laws.squares import rms
+from attncost.measure.laws.terms import Terms
 from attncost.measure.laws.verdict import judge, rule
 
 
@@ -57,7 +58,8 @@ def test_without_its_rounding_no_law_at_all_fits_the_article():
     law = article(margins=Margins())
     assert law.verdict.word == "inconsistent"
     assert "No law comes within 5 % of every value" in reason(law, "misfit").text
-    assert law.crossover.low is law.crossover.high is None
+    assert law.crossover is None
+    assert law.constant.low is law.constant.high is None
 
 
 # Medians in milliseconds of the article's layer on two shared cores, torch 2.13, one thread,
@@ -140,7 +142,7 @@ def test_a_short_range_is_undecided(lengths):
 def test_lengths_at_which_attention_hardly_counts_are_undecided():
     law = fit_law(samples(noise=1e-3, lengths=(4, 8, 16, 32)), predicted=full)
     assert law.verdict.word == "undecided"
-    assert "tokens on, or never (formula: 1,024)" in law.verdict.sentence
+    assert "attention at 0.038 x or more the speed of the rest" in law.verdict.sentence
     assert "attention is at most 3.03 % of the FLOPs" in law.verdict.sentence
     assert reason(law, "crossover").values["greatest"] is None
 
@@ -188,7 +190,7 @@ def words(timings, runs):
     """Judge runs of a subject of full attention, without the intervals of its law."""
     found = []
     for seed in range(runs):
-        medians = summarise(timings(seed), margins=Margins())
+        medians = summarise(timings(seed), margins=Margins(), draws=300)
         terms = Terms.of(medians.lengths, full)
         steps = exponents(medians, terms.total)
         evidence = weigh(medians, terms, exponents=steps, formula="it", margins=Margins())
@@ -208,7 +210,7 @@ def test_the_error_that_is_forgiven_is_that():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("repeats", [6, 7, 15])
+@pytest.mark.parametrize("repeats", [6, 15])
 @pytest.mark.parametrize("noise", [0.02, 0.05])
 def test_what_is_forgiven_is_rarely_called_inconsistent(noise, repeats):
     found = words(
@@ -278,22 +280,3 @@ def test_a_crossover_that_never_comes_is_said_to_be_so():
 def test_the_rule_is_told_with_its_parameters():
     text = rule(Margins(tolerance=0.08, speeds=4))
     assert "at most 4 x apart fits within 8 %" in text
-
-
-@pytest.mark.parametrize(
-    ("margins", "reason"),
-    [
-        ({"tolerance": 0.0}, "between 0 and 1, such as 0.05, got 0"),
-        ({"tolerance": 5.0}, "between 0 and 1, such as 0.05, got 5"),
-        ({"rounding": -1.0}, "at least 0"),
-        ({"speeds": 0.5}, "at least 1"),
-    ],
-)
-def test_margins_must_make_sense(margins, reason):
-    with pytest.raises(ShapeError, match=reason):
-        Margins(**margins)
-
-
-def test_rounding_must_leave_something_of_every_time():
-    with pytest.raises(ShapeError, match="rounding must be less than every time"):
-        article(margins=Margins(rounding=0.6e-3))

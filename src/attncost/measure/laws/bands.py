@@ -11,7 +11,7 @@ from typing import Final, Literal
 import numpy as np
 
 from attncost.core.errors import AttnCostError
-from attncost.measure.laws.terms import Values
+from attncost.measure.laws.squares import Values
 
 # What SciPy's linear programmes report.
 _SOLVED: Final = 0

@@ -12,17 +12,22 @@ taken off twice. Where every length is slow alike a law is as good as before, so
 """
 
 from dataclasses import dataclass
-from math import sqrt
+from math import ceil, sqrt
 from typing import Final, final
 
 import numpy as np
 
 from attncost.measure.laws.bands import passes, ratio_range
-from attncost.measure.laws.law import Exponent, Margins
+from attncost.measure.laws.criterion import noise_of
+from attncost.measure.laws.law import Margins
 from attncost.measure.laws.medians import Medians
-from attncost.measure.laws.terms import Terms, Values, rms, rms_each, solve, speeds_within
+from attncost.measure.laws.parts import Exponent
+from attncost.measure.laws.squares import Values, rms, rms_each
+from attncost.measure.laws.terms import Terms, speeds_within
 
 _DOUBT: Final = 0.05
+# The longest length must be so many times the crossover by formula to place that by time.
+_PLACES: Final = 4
 
 
 @final
@@ -63,6 +68,14 @@ class Evidence:
         return self.medians.draws is not None
 
     @property
+    def needed(self) -> int | None:
+        """The length that would place the crossover; None if there is none, or if it is reached."""
+        theory = self.terms.crossing(1.0)
+        if theory is None or self.medians.lengths[-1] >= round(_PLACES * theory):
+            return None
+        return ceil(round(_PLACES * theory, 6))
+
+    @property
     def settled(self) -> bool:
         """Whether no law fits whose speeds are too far apart."""
         if self.speeds is None:
@@ -91,7 +104,7 @@ def weigh(
         agrees = speeds is not None and (
             speeds[0] <= margins.speeds and speeds[1] >= 1 / margins.speeds
         )
-    noise = _noise(columns, medians)
+    noise = noise_of(columns, medians)
     return Evidence(
         formula=formula,
         medians=medians,
@@ -105,13 +118,6 @@ def weigh(
         speeds=speeds,
         agrees=agrees,
     )
-
-
-def _noise(columns: Values, medians: Medians) -> float:
-    if medians.draws is None:
-        return 0.0
-    law = columns @ solve(columns, medians.seconds)
-    return float(np.median(rms_each(columns, law * medians.draws / medians.seconds)))
 
 
 def _proved(columns: Values, draws: Values, *, noise: float) -> float:

@@ -1,21 +1,28 @@
 """Fit the law of one subject's time, and judge it against the formula of its FLOPs.
 
-    T(n) = c0 + c1 * linear(n) + c2 * core(n),  c0, c1, c2 >= 0
+    T(n) = c0 + c1 * linear(n) + c2 * core(n) + c3 * bytes(n) + c4 * faults(n),  c >= 0
 
-For a self-attention layer `linear` is 8 n d² and `core` 4 n² d FLOPs. The coefficients are those
-of non-negative least squares on relative errors of the medians. Intervals come from 1,000 draws of
-what the true medians may be or, with fewer than 6 samples a length, from all laws within a
-tolerance. One honest limitation: a kernel that changes its ways at some length has no one law,
-and the errors at each length show it.
+For a self-attention layer `linear` is 8 n d² and `core` 4 n² d FLOPs. Bytes by formula and page
+faults as they were counted belong to a law only if they can be told from FLOPs and the times ask
+for them. The coefficients are those of non-negative least squares on relative errors of the
+medians. Intervals come from 1,000 draws of what the true medians may be or, with fewer than 6
+samples a length, from all laws within a tolerance. One honest limitation: intervals take the
+choice of terms for granted.
 """
 
 from collections.abc import Mapping, Sequence
 
 from attncost.measure.laws import intervals
+from attncost.measure.laws.change import change
+from attncost.measure.laws.classes import growth
+from attncost.measure.laws.criterion import finest
 from attncost.measure.laws.evidence import weigh
-from attncost.measure.laws.law import USUAL, FittedLength, Interval, Law, Margins
+from attncost.measure.laws.kept import kept
+from attncost.measure.laws.law import USUAL, Law, Margins
 from attncost.measure.laws.medians import Medians, summarise
-from attncost.measure.laws.terms import Prediction, Terms, solve
+from attncost.measure.laws.parts import FittedLength, Interval
+from attncost.measure.laws.squares import solve
+from attncost.measure.laws.terms import Prediction, Terms
 from attncost.measure.laws.verdict import judge
 
 
@@ -42,28 +49,57 @@ def fit_law(
     Raises:
         ShapeError: If there are fewer than two lengths, or anything is not positive and finite.
     """
-    medians = summarise(seconds, margins=margins, seed=seed)
-    terms = Terms.of(medians.lengths, predicted)
+    return fit_medians(
+        summarise(seconds, margins=margins, seed=seed),
+        predicted=predicted,
+        formula=formula,
+        margins=margins,
+    )
+
+
+def fit_medians(
+    medians: Medians, *, predicted: Prediction, formula: str = "its FLOPs", margins: Margins = USUAL
+) -> Law:
+    """Fit a law to medians, and to the page faults that were counted with them.
+
+    Raises:
+        ShapeError: If the formula has no answer for a length, or one without FLOPs.
+    """
+    flops = Terms.of(medians.lengths, predicted)
+    noise = finest(flops.columns, medians, rounding=margins.rounding)
+    terms, alike = kept(flops, medians, noise=noise)
     steps = intervals.exponents(medians, terms.total)
-    evidence = weigh(medians, terms, exponents=steps, formula=formula, margins=margins)
+    evidence = weigh(
+        medians, terms, exponents=steps, formula=_called(formula, terms), margins=margins
+    )
     laws = intervals.drawn(evidence)
     return Law(
-        formula=formula,
-        constant=intervals.constant(evidence, laws),
-        linear_rate=intervals.rate(evidence, laws, term=1),
-        core_rate=intervals.rate(evidence, laws, term=2),
-        merged=terms.merged,
+        formula=evidence.formula,
+        terms=intervals.terms(evidence, laws),
+        alike=alike,
+        covariance=intervals.covariance(laws),
         rms=evidence.rms,
         points=_points(medians, terms),
         exponents=steps,
         overall=intervals.overall(medians, terms.total),
+        long_end=intervals.long_end(medians, terms.total),
+        growth=growth(medians, terms, noise=noise, margins=margins),
+        change=change(medians, terms, noise=noise, margins=margins),
         crossover=intervals.crossover(evidence, laws),
         theory_crossover=terms.crossing(1.0),
+        needed=evidence.needed,
         repeats=medians.repeats,
         intervals="tolerance" if laws is None else "bootstrap",
         margins=margins,
         verdict=judge(evidence),
     )
+
+
+def _called(formula: str, terms: Terms) -> str:
+    """Name what the law counts beside the formula."""
+    more = {"bytes": "bytes", "faults": "page faults"}
+    parts = [formula, *(more[name] for name, _ in terms.further)]
+    return " and ".join([", ".join(parts[:-1]), parts[-1]]) if len(parts) > 1 else formula
 
 
 def _points(medians: Medians, terms: Terms) -> tuple[FittedLength, ...]:

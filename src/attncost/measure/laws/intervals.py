@@ -8,14 +8,26 @@ corners.
 
 from collections.abc import Sequence
 from math import inf
+from typing import Final
 
 import numpy as np
 
 from attncost.measure.laws.bands import coefficient_range
 from attncost.measure.laws.evidence import Evidence
-from attncost.measure.laws.law import Exponent, Interval
 from attncost.measure.laws.medians import Medians, ends
-from attncost.measure.laws.terms import Values, solve, solve_each
+from attncost.measure.laws.parts import Exponent, Interval, Term
+from attncost.measure.laws.squares import Values, solve, solve_each
+
+_COUNTS: Final = {
+    "constant": "calls",
+    "linear": "FLOPs that grow with the length alone",
+    "core": "FLOPs between queries and keys",
+    "flops": "FLOPs",
+    "bytes": "bytes by formula",
+    "faults": "page faults",
+}
+# The long end begins at this part of the longest length.
+_LONG: Final = 0.25
 
 
 def drawn(evidence: Evidence) -> Values | None:
@@ -26,27 +38,53 @@ def drawn(evidence: Evidence) -> Values | None:
     return solve_each(evidence.terms.columns, draws)
 
 
-def constant(evidence: Evidence, laws: Values | None) -> Interval:
-    """Return c0 in seconds."""
-    return _interval(_best(evidence)[0], _range(evidence, laws, 0))
+def terms(evidence: Evidence, laws: Values | None) -> tuple[Term, ...]:
+    """Return every term with its interval and its share of the time."""
+    columns, best = evidence.terms.columns, _best(evidence)
+    shares = columns * best / (columns @ best)[:, None]
+    return tuple(
+        _term(name, columns[:, i], shares[:, i], seconds=best[i], found=_range(evidence, laws, i))
+        for i, name in enumerate(evidence.terms.names)
+    )
 
 
-def rate(evidence: Evidence, laws: Values | None, *, term: int) -> Interval:
-    """Return the FLOP/s of a term; of 1, the linear part, or 2, the core."""
-    term = min(term, evidence.terms.columns.shape[1] - 1)
-    found = _range(evidence, laws, term)
+def covariance(laws: Values | None) -> tuple[tuple[float, ...], ...] | None:
+    """Return the covariance of the coefficients over the draws."""
+    if laws is None:
+        return None
+    return tuple(tuple(map(float, row)) for row in np.atleast_2d(np.cov(laws, rowvar=False)))
+
+
+def _term(
+    name: str,
+    amounts: Values,
+    shares: Values,
+    *,
+    seconds: float,
+    found: tuple[float, float] | None,
+) -> Term:
     turned = None if found is None else (_over(1, found[1]), _over(1, found[0]))
-    return _interval(_over(1, _best(evidence)[term]), turned)
+    return Term(
+        name=name,
+        counts=_COUNTS[name],
+        amounts=tuple(map(float, amounts)),
+        seconds=_interval(seconds, found),
+        rate=_interval(_over(1, seconds), turned),
+        shares=tuple(map(float, shares)),
+    )
 
 
 def crossover(evidence: Evidence, laws: Values | None) -> Interval | None:
-    """Return the length from which the core takes longer; None if the formula has none."""
-    if evidence.terms.crossing(1.0) is None:
+    """Return the length from which the core takes longer.
+
+    None if the formula has no such length, or if the lengths are too short to place it.
+    """
+    if evidence.terms.crossing(1.0) is None or evidence.needed is not None:
         return None
     speeds = evidence.speeds
     if laws is not None:
-        speeds = ends(np.array([_over(linear, core) for _, linear, core in laws]))
-    best = _over(*_best(evidence)[1:])
+        speeds = ends(np.array([_over(linear, core) for linear, core in laws[:, 1:3]]))
+    best = _over(*_best(evidence)[1:3])
     lengths = [evidence.terms.crossing(speed) for speed in (best, *(speeds or ()))]
     value, *found = (inf if length is None else length for length in lengths)
     return _interval(value, (found[0], found[1]) if found else None)
@@ -65,6 +103,13 @@ def exponents(medians: Medians, total: Values) -> tuple[Exponent, ...]:
 def overall(medians: Medians, total: Values) -> Exponent:
     """Return the slope of a straight line through all lengths on doubly logarithmic paper."""
     return slope(medians, total, through=range(len(medians.lengths)))
+
+
+def long_end(medians: Medians, total: Values) -> Exponent:
+    """Return the slope through the last lengths, from a quarter of the longest on, two or more."""
+    lengths = medians.lengths
+    through = [i for i, n in enumerate(lengths) if n >= _LONG * lengths[-1]]
+    return slope(medians, total, through=through if len(through) > 1 else range(-2, 0))
 
 
 def slope(medians: Medians, total: Values, *, through: Sequence[int]) -> Exponent:

@@ -23,10 +23,10 @@ from numpy.typing import NDArray
 
 from attncost.core.errors import ShapeError
 from attncost.measure.laws.law import Margins
-from attncost.measure.laws.terms import Values
+from attncost.measure.laws.squares import Values
 from attncost.measure.store.summary import FEWEST, interval
 
-_DRAWS: Final = 1000
+DRAWS: Final = 1000
 # Nothing that was timed lies outside, in seconds; ratios of such numbers fit in float64.
 _SHORTEST: Final = 1e-20
 _LONGEST: Final = 1e20
@@ -45,6 +45,7 @@ class Medians:
         draws: Medians that may be the true ones, one row a draw; None if there are too few
             samples.
         repeats: The fewest samples that a length has.
+        faults: Page faults a call, the median of each length; None if nobody counted them.
     """
 
     lengths: tuple[int, ...]
@@ -53,10 +54,15 @@ class Medians:
     high: Values
     draws: Values | None
     repeats: int
+    faults: Values | None = None
 
 
 def summarise(
-    seconds: Mapping[int, Sequence[float]], *, margins: Margins, seed: int = 0
+    seconds: Mapping[int, Sequence[float]],
+    *,
+    margins: Margins,
+    seed: int = 0,
+    draws: int = DRAWS,
 ) -> Medians:
     """Take the median of every length, and draw from what it may be if there are samples enough.
 
@@ -85,7 +91,7 @@ def summarise(
         )
     repeats = min(len(values) for values in samples)
     if repeats >= FEWEST:
-        return Medians(lengths, medians, low, high, _draws(samples, seed), repeats)
+        return Medians(lengths, medians, low, high, _draws(samples, seed, draws), repeats)
     low = (low - margins.rounding) * (1 - margins.tolerance)
     high = (high + margins.rounding) * (1 + margins.tolerance)
     return Medians(lengths, medians, low, high, None, repeats)
@@ -97,11 +103,11 @@ def ends(draws: Values) -> tuple[float, float]:
     return float(ordered[int(0.025 * n)]), float(ordered[ceil(0.975 * n) - 1])
 
 
-def _draws(samples: Sequence[Values], seed: int) -> Values:
+def _draws(samples: Sequence[Values], seed: int, count: int) -> Values:
     generator = np.random.default_rng(seed)
-    coins = generator.integers(0, 2, size=(_DRAWS, max(map(len, samples)))).astype(bool)
+    coins = generator.integers(0, 2, size=(count, max(map(len, samples)))).astype(bool)
     # The same part of the way for all lengths: what slowed all of them down moves all of them.
-    way = generator.random(_DRAWS)
+    way = generator.random(count)
     return np.stack([_medians(values, coins[:, : len(values)], way) for values in samples], axis=1)
 
 

@@ -1,27 +1,89 @@
-"""What is said of a law: the law in sentences, and the reasons of a verdict with their numbers."""
+"""What is said of a law: its verdict, its numbers and what they mean, a sentence each."""
 
-from math import inf
+from collections.abc import Sequence
+from typing import Final
 
 from attncost.core.units import show
-from attncost.measure.laws.evidence import Evidence
-from attncost.measure.laws.intervals import slope
-from attncost.measure.laws.law import Interval, Law, Reason
+from attncost.measure.laws.classes import FEWEST_LENGTHS
+from attncost.measure.laws.law import Law
+from attncost.measure.laws.parts import Interval, Term
+
+_LETTERS: Final = {
+    "linear": "linear(n)",
+    "core": "core(n)",
+    "flops": "FLOPs(n)",
+    "bytes": "bytes(n)",
+    "faults": "faults(n)",
+}
+_PLAIN: Final = {
+    "constant": "The constant",
+    "linear": "The linear part",
+    "core": "Attention",
+    "flops": "All FLOPs",
+    "bytes": "Bytes by formula",
+    "faults": "Page faults",
+    "all": "Every call",
+}
 
 
 def sentences(law: Law) -> tuple[str, ...]:
-    """Return the verdict, the law with its numbers, the crossover and where intervals come from."""
-    return (law.verdict.sentence, equation(law), *_crossover(law), _origin(law))
+    """Return the verdict, the law with its numbers, and everything else that is said of it."""
+    return (
+        law.verdict.sentence,
+        equation(law),
+        *shares(law),
+        grows(law),
+        long_end(law),
+        *_crossover(law),
+        *changes(law),
+        *(one.runs for one in law.alike),
+        _origin(law),
+    )
 
 
 def equation(law: Law) -> str:
     """Return the law with its numbers."""
-    rates = [("linear(n)", law.linear_rate), ("core(n)", law.core_rate)]
-    if law.merged:
-        rates = [("FLOPs(n)", law.linear_rate)]
-    terms = [show(law.constant.value or 0.0, "seconds")]
-    terms += [f"{name} / {show(rate.value, 'rate')}" for name, rate in rates if rate.value]
-    idle = "".join(f"; {name} gets no time" for name, rate in rates if not rate.value)
+    constant, *others = law.terms
+    terms = [show(constant.seconds.value or 0.0, "seconds")]
+    terms += [_term(term) for term in others if term.rate.value]
+    idle = "".join(f"; {_LETTERS[t.name]} gets no time" for t in others if not t.rate.value)
     return f"T(n) = {' + '.join(terms)}{idle}"
+
+
+def shares(law: Law) -> tuple[str, ...]:
+    """Say how much of the time further terms take, such as page faults."""
+    longest = law.points[-1].length
+    return tuple(
+        f"{_PLAIN[term.name]} take {show(term.shares[-1], 'percent')} of the time at "
+        f"{longest:,} tokens, {written(term.seconds, 'seconds')} each."
+        for term in law.terms
+        if term.name in ("bytes", "faults")
+    )
+
+
+def grows(law: Law) -> str:
+    """Name the class of growth, or those that the data cannot tell apart."""
+    growth = law.growth
+    if growth.name is None:
+        return (
+            f"{len(law.points)} lengths are too few to name a class of growth: it takes "
+            f"{FEWEST_LENGTHS} or more."
+        )
+    if growth.undecided:
+        classes = _listed((growth.name, *growth.undecided))
+        return f"Time grows as {classes}, which these lengths cannot tell apart."
+    gap = "" if growth.gap is None else f", AICc {growth.gap:.0f} less than any other class"
+    grows = "does not grow" if growth.name == "1" else f"grows as {growth.name}"
+    return f"Time {grows}{gap}."
+
+
+def long_end(law: Law) -> str:
+    """Compare the exponents of time and FLOPs where lengths are long."""
+    end = law.long_end
+    return (
+        f"From {end.start:,} to {end.end:,} tokens time grows as n^{end.measured.value:.2f} "
+        f"[{end.measured.low:.2f}, {end.measured.high:.2f}], FLOPs as n^{end.theory:.2f}."
+    )
 
 
 def because(law: Law) -> tuple[str, ...]:
@@ -39,19 +101,57 @@ def written(interval: Interval, unit: str) -> str:
     return f"{value or 'without end'}" + (f" [{low}, {high or 'without end'}]" if low else "")
 
 
+def _term(term: Term) -> str:
+    name, rate, seconds = _LETTERS[term.name], term.rate.value or 0.0, term.seconds.value or 0.0
+    if term.name == "faults":
+        return f"{name} x {show(seconds, 'seconds')}"
+    if term.name == "bytes":
+        return f"{name} / {show(rate, 'bytes')}/s"
+    return f"{name} / {show(rate, 'rate')}"
+
+
+def _listed(names: Sequence[str]) -> str:
+    return " or ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+
+
 def _crossover(law: Law) -> tuple[str, ...]:
     if law.merged:
-        return ("Linear part and attention grow alike at these lengths: there is no crossover.",)
-    if law.crossover is None or law.theory_crossover is None:
+        how = "Linear part and attention grow alike"
+        if law.term("core") is not None:
+            how = "The linear part is the same"
+        elif not law.points[0].linear:
+            how = "There is no linear part"
+        return (f"{how} at these lengths: there is no crossover.",)
+    if law.theory_crossover is None:
         return ("By formula attention never takes longer than the rest: there is no crossover.",)
-    formula = f"by formula at {tokens(law.theory_crossover)}"
-    value = law.crossover.value
-    if value is None:
+    formula, last = f"by formula at {tokens(law.theory_crossover)}", law.points[-1].length
+    if law.needed is not None:
+        return (
+            f"Too short to place a crossover: it is {formula} tokens, and {last:,} are less than "
+            f"4 x that; measure up to {law.needed:,}.",
+        )
+    if law.crossover is None or law.crossover.value is None:
         return (f"Attention takes no time that can be told from the rest; {formula} tokens.",)
-    first, last = law.points[0].length, law.points[-1].length
+    first, value = law.points[0].length, law.crossover.value
     beyond = "" if first <= value <= last else f", outside of the measured {first:,} to {last:,}"
     text = f"Attention takes longer than the rest from {written(law.crossover, 'tokens')} tokens"
     return (f"{text}{beyond}; {formula}.",)
+
+
+def changes(law: Law) -> tuple[str, ...]:
+    """Say from where on another law holds, if one does."""
+    change = law.change
+    if change is None:
+        return ()
+    of = "" if change.term in ("all", "constant") else " for the same amount"
+    times = "begins to take time" if change.factor is None else f"takes {change.factor:.2f} x"
+    as_long = "" if change.factor is None else f" as long{of}"
+    more = "more" if change.effect > 0 else "less"
+    return (
+        f"Another law holds from {change.start:,} tokens on (between {change.before:,} and "
+        f"{change.start:,}): {_PLAIN[change.term].lower()} {times}{as_long}, which makes the time "
+        f"{show(abs(change.effect), 'percent')} {more} at {change.at:,} tokens.",
+    )
 
 
 def _origin(law: Law) -> str:
@@ -73,115 +173,3 @@ def tokens(length: float) -> str:
 def percent(share: float) -> str:
     """Write a limit, which is a round number."""
     return f"{100 * share:g} %"
-
-
-def within(evidence: Evidence) -> str:
-    """Say what the tolerance applies to."""
-    of = "rms" if evidence.sampled else "of every value"
-    return f"{percent(evidence.margins.tolerance)} {of}"
-
-
-def growth(evidence: Evidence) -> Reason:
-    """Compare how many times the first value the last one is; this needs no fit."""
-    lengths, total = evidence.medians.lengths, evidence.terms.total
-    formula = float(total[-1] / total[0])
-    measured = float(evidence.medians.seconds[-1] / evidence.medians.seconds[0])
-    return Reason(
-        "growth",
-        f"From {lengths[0]:,} to {lengths[-1]:,} tokens the formula grows {formula:.1f} x, "
-        f"the time {measured:.1f} x.",
-        {"start": lengths[0], "end": lengths[-1], "formula": formula, "measured": measured},
-    )
-
-
-def exponents(evidence: Evidence) -> Reason:
-    """Compare the powers of the length, from each length to the next; this needs no fit."""
-    formula = [e.theory for e in evidence.exponents]
-    measured = [e.measured.value for e in evidence.exponents if e.measured.value is not None]
-    theirs, ours = (" ".join(f"{x:.2f}" for x in powers) for powers in (formula, measured))
-    return Reason(
-        "exponents",
-        f"Exponents from length to length: formula {theirs}, time {ours}.",
-        {"formula": [*formula], "measured": [*measured]},
-    )
-
-
-def crossover(evidence: Evidence) -> Reason:
-    """Compare where attention takes over: in all laws that fit, and by formula."""
-    assert evidence.speeds is not None, "no law fits, or the terms are merged"
-    theory = evidence.terms.crossing(1.0)
-    if theory is None:
-        least, greatest = (x if x < inf else None for x in evidence.speeds)
-    else:
-        least, greatest = (evidence.terms.crossing(speed) for speed in evidence.speeds)
-    if theory is not None and greatest is not None and greatest < theory / evidence.margins.speeds:
-        text = f"the largest crossover c1/c2 that fits is {tokens(greatest)} tokens"
-        text += f", the formula says {tokens(theory)}"
-    else:
-        text = f"the laws that fit have {found(evidence)}"
-    return Reason(
-        "crossover" if theory is not None else "speeds",
-        f"Within {within(evidence)} {text}.",
-        {"formula": theory, "least": least, "greatest": greatest},
-    )
-
-
-def found(evidence: Evidence) -> str:
-    """Write the crossovers of the laws that fit, or their speeds if there is no crossover."""
-    if evidence.speeds is None:
-        return "one speed for all FLOPs"
-    least, greatest = evidence.speeds
-    theory = evidence.terms.crossing(1.0)
-    if theory is None:
-        end = f"to {greatest:.2g} x" if greatest < inf else "x or more"
-        return f"attention at {least:.2g} {end} the speed of the rest"
-    near, far = (evidence.terms.crossing(speed) for speed in (least, greatest))
-    if near is None:
-        span = "that never comes"
-    elif far is None:
-        span = f"from {tokens(near)} tokens on, or never"
-    else:
-        span = f"from {tokens(near)} to {tokens(far)} tokens"
-    return f"a crossover {span} (formula: {tokens(theory)})"
-
-
-def misfit(evidence: Evidence) -> Reason:
-    """Say that no sum of the terms fits."""
-    return Reason(
-        "misfit",
-        f"No law comes within {within(evidence)}: the best is off by "
-        f"{show(evidence.rms, 'percent')} rms.",
-        {"rms": evidence.rms, "tolerance": evidence.margins.tolerance},
-    )
-
-
-def beyond(evidence: Evidence) -> Reason | None:
-    """Say that more than the FLOPs takes time, if no speed explains how fast time grows.
-
-    The exponent of a sum lies between those of its parts. So where all time grows faster than the
-    FLOPs do at any speeds that are near enough, what they leave out grows faster still. Of a
-    published table nobody knows what was timed, and nothing is said.
-    """
-    terms, factor = evidence.terms, evidence.margins.speeds
-    slow = terms.linear + factor * terms.core
-    last = len(slow) - 1
-    for start in range(last) if evidence.sampled else ():
-        found = slope(evidence.medians, terms.total, through=(start, last))
-        most = slope(evidence.medians, slow, through=(start, last)).theory
-        power, low = found.measured.value, found.measured.low
-        if power is not None and low is not None and low > max(most, found.theory):
-            return Reason(
-                "beyond",
-                f"From {found.start:,} to {found.end:,} tokens time grows as n^{power:.2f}, FLOPs "
-                f"as n^{found.theory:.2f}, or n^{most:.2f} if attention ran {factor:g} x slower "
-                f"than the rest: time beyond the FLOPs goes with n^{power:.2f} or faster there. "
-                "Softmax and the traffic of n x n weights, which are no FLOPs, go with n².",
-                {
-                    "start": found.start,
-                    "end": found.end,
-                    "formula": found.theory,
-                    "most": most,
-                    "measured": power,
-                },
-            )
-    return None

@@ -1,55 +1,55 @@
-"""The three terms of a law at the measured lengths, and the best sum of them.
+"""The terms of a law at the measured lengths.
 
-    T(n) = c0 + c1 * linear(n) + c2 * core(n),  c0, c1, c2 >= 0
+    T(n) = c0 + c1 * linear(n) + c2 * core(n) + further terms,  no coefficient negative
 
-The coefficients come from non-negative least squares on relative errors, so that every length
-weighs the same (Lawson and Hanson, 1974). Where the core is a sum of a constant and the linear
-term, as in a window, no data can tell the two apart: they are merged into all FLOPs.
+Further terms are bytes by formula and page faults. Where the core is a sum of a constant and the
+linear term, as in a window, no data can tell the two apart: they are merged into all FLOPs. A
+linear part that is the same at every length, as where one token is decoded, is in the constant.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
 from math import exp, inf, log
 from typing import Final, TypeAlias, final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from attncost.core.errors import ShapeError
 from attncost.measure.laws.predicted import Predicted
+from attncost.measure.laws.squares import Values, rms, solve
 
-Values: TypeAlias = NDArray[np.float64]
 Prediction: TypeAlias = Callable[[int], Predicted] | Mapping[int, Predicted]
 
 # Columns nearer than this to a sum of others cannot be told apart by float64 least squares.
 _ALIKE: Final = 1e-6
-# A term with less of the time than this at every length is a rounding error.
-_DUST: Final = 1e-9
 # Below this slope, core / linear has levelled off and meets no other value further on.
 _LEVEL: Final = 0.1
 # Squares of FLOPs over seconds must fit in float64.
 _MOST: Final = 1e60
-# Halvings that leave no doubt in float64.
-_HALVINGS: Final = 60
+# Halvings that leave no doubt in nine digits.
+_HALVINGS: Final = 30
 
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Terms:
-    """FLOPs by formula at each length.
+    """FLOPs by formula at each length, and what else a law counts.
 
     Attributes:
         lengths: Tokens, increasing.
         flops: What the formula says of each, in whole numbers.
         linear: FLOPs that grow with the length alone.
         core: FLOPs between queries and keys.
+        merged: Whether linear part and core cannot be told apart, or one of them from a constant.
+        further: Amounts of further terms, by name.
     """
 
     lengths: Values
     flops: tuple[Predicted, ...]
     linear: Values
     core: Values
+    merged: bool
+    further: tuple[tuple[str, Values], ...] = ()
 
     @classmethod
     def of(cls, lengths: Sequence[int], predicted: Prediction) -> "Terms":
@@ -73,12 +73,13 @@ class Terms:
                 raise ShapeError(f"{name} FLOPs must be positive, or 0 everywhere, got {values}.")
         if not max(linear) and not max(core):
             raise ShapeError("a law needs FLOPs by formula, got 0 at every length.")
-        return cls(
-            lengths=np.array(lengths, float),
-            flops=flops,
-            linear=np.array(linear, float),
-            core=np.array(core, float),
-        )
+        if len({a + b for a, b in zip(linear, core, strict=True)}) == 1:
+            raise ShapeError(
+                f"a law needs FLOPs that differ with the length, got {linear[0] + core[0]:,} at "
+                "every length."
+            )
+        columns = np.array(linear, float), np.array(core, float)
+        return cls(np.array(lengths, float), flops, *columns, _merged(*columns))
 
     @property
     def total(self) -> Values:
@@ -86,29 +87,37 @@ class Terms:
         return self.linear + self.core
 
     @property
-    def merged(self) -> bool:
-        """Whether the core cannot be told from a constant and the linear term."""
-        if not self.linear.any() or not self.core.any():
-            return True
-        others = np.stack([np.ones_like(self.linear), self.linear], axis=1) / self.total[:, None]
-        core = self.core / self.total
-        nearest = others @ np.linalg.lstsq(others, core, rcond=None)[0]
-        return bool(np.linalg.norm(core - nearest) < _ALIKE * np.linalg.norm(core))
+    def level(self) -> bool:
+        """Whether the linear part is the same at every length, as where one token is decoded."""
+        return bool(np.all(self.linear == self.linear[0])) and bool(self.linear.any())
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What each column is."""
+        alone = ("linear", "core")
+        one = ("core",) if self.level else ("flops",)
+        return (
+            "constant",
+            *(one if self.merged else alone),
+            *(name for name, _ in self.further),
+        )
 
     @property
     def columns(self) -> Values:
         """The terms side by side, one row a length."""
-        alone = [self.total] if self.merged else [self.linear, self.core]
-        return np.stack([np.ones_like(self.linear), *alone], axis=1)
+        one = [self.core] if self.level else [self.total]
+        alone = one if self.merged else [self.linear, self.core]
+        more = [amounts for _, amounts in self.further]
+        return np.stack([np.ones_like(self.linear), *alone, *more], axis=1)
 
     def columns_within(self, speeds: float) -> Values:
         """The same for laws whose core and linear part are at most a factor `speeds` apart."""
-        constant, *alone = self.columns.T
-        if len(alone) == 1:
+        if self.merged:
             return self.columns
-        linear, core = alone
+        constant, linear, core, *more = self.columns.T
         # Every law within the factor is a sum of the two at its ends, and no other is.
-        return np.stack([constant, linear + speeds * core, speeds * linear + core], axis=1)
+        ends = (linear + speeds * core, speeds * linear + core)
+        return np.stack([constant, *ends, *more], axis=1)
 
     def crossing(self, speed: float) -> float | None:
         """Return the length at which the core takes as long as the linear part.
@@ -131,55 +140,25 @@ class Terms:
         return exp(x[i] + (log(speed) - y[i]) / slope) if slope > _LEVEL else None
 
 
-def solve(columns: Values, seconds: Values) -> Values:
-    """Return the coefficients, none negative, with the least relative error."""
-    from scipy.optimize import nnls  # noqa: PLC0415 -- half a second, and only a fit needs it
-
-    rows = columns / seconds[:, None]
-    sizes = np.linalg.norm(rows, axis=0)
-    found = np.asarray(nnls(rows / sizes, np.ones_like(seconds))[0] / sizes)
-    return np.where(found * rows.max(axis=0) < _DUST, 0.0, found)
+def _merged(linear: Values, core: Values) -> bool:
+    if not linear.any() or not core.any() or np.all(linear == linear[0]):
+        return True
+    others = np.stack([np.ones_like(linear), linear], axis=1)
+    return apart(core, others, weights=linear + core) < _ALIKE
 
 
-def solve_each(columns: Values, draws: Values) -> Values:
-    """Do the same for many rows of times at once, in a quarter of the time.
+def apart(column: Values, others: Values, *, weights: Values) -> float:
+    """Return how much of a column is no sum of the others, as a share of all of it.
 
-    The best sum uses some of the columns, and is their least squares without the condition: so
-    all choices are tried, of which three columns have seven.
+    Args:
+        column: Amounts at each length.
+        others: Columns side by side.
+        weights: What an error at each length is relative to.
     """
-    typical = np.median(draws, axis=0)
-    weights = typical / draws
-    found, least = np.zeros((len(draws), columns.shape[1])), np.full(len(draws), inf)
-    for chosen in _choices(columns.shape[1]):
-        # Orthogonal once for all draws: their normal equations are then well conditioned.
-        q, r = np.linalg.qr(columns[:, chosen] / typical[:, None])
-        rows = weights[:, :, None] * q
-        sums = np.linalg.solve(rows.transpose(0, 2, 1) @ rows, rows.sum(axis=1)[:, :, None])
-        squares = np.sum(((rows @ sums)[:, :, 0] - 1) ** 2, axis=1)
-        coefficients = np.linalg.solve(r, sums[:, :, 0].T).T
-        better = np.all(coefficients >= 0, axis=1) & (squares < least)
-        least = np.where(better, squares, least)
-        found[better] = 0
-        found[np.ix_(better, chosen)] = coefficients[better]
-    shares = np.stack([found[:, i] * (c / draws).max(axis=1) for i, c in enumerate(columns.T)], 1)
-    return np.where(shares < _DUST, 0.0, found)
-
-
-def _choices(count: int) -> list[list[int]]:
-    sizes = range(1, count + 1)
-    return [list(chosen) for size in sizes for chosen in combinations(range(count), size)]
-
-
-def rms_each(columns: Values, draws: Values) -> Values:
-    """Return the root mean square of the relative errors of the best sum for each row of times."""
-    errors = solve_each(columns, draws) @ columns.T / draws - 1
-    return np.asarray(np.sqrt(np.mean(errors**2, axis=1)))
-
-
-def rms(columns: Values, seconds: Values) -> float:
-    """Return the root mean square of the relative errors of the best sum of the columns."""
-    errors = columns @ solve(columns, seconds) / seconds - 1
-    return float(np.sqrt(np.mean(errors**2)))
+    rows, wanted = others / weights[:, None], column / weights
+    rows = rows / np.linalg.norm(rows, axis=0)
+    nearest = rows @ np.linalg.lstsq(rows, wanted, rcond=None)[0]
+    return float(np.linalg.norm(wanted - nearest) / np.linalg.norm(wanted))
 
 
 def speeds_within(terms: Terms, seconds: Values, *, tolerance: float) -> tuple[float, float] | None:
@@ -191,13 +170,13 @@ def speeds_within(terms: Terms, seconds: Values, *, tolerance: float) -> tuple[f
     c = solve(terms.columns, seconds)
     if terms.merged or rms(terms.columns, seconds) > tolerance:
         return None
-    constant, linear, core = terms.columns.T
+    constant, linear, core, *more = terms.columns.T
     # Shares of time instead of coefficients: 0 is no core, 1 is nothing but core.
     unit_linear, unit_core = np.mean(linear / seconds), np.mean(core / seconds)
 
     def fits(share: float) -> bool:
         mix = (1 - share) * linear / unit_linear + share * core / unit_core
-        return rms(np.stack([constant, mix], axis=1), seconds) <= tolerance
+        return rms(np.stack([constant, mix, *more], axis=1), seconds) <= tolerance
 
     def edge(inside: float, outside: float) -> float:
         if fits(outside):

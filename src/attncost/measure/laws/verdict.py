@@ -18,9 +18,10 @@ far the measured crossover may be from the formula's. `evidence` says when a law
 from typing import Final
 
 from attncost.core.units import show
-from attncost.measure.laws import sentences
+from attncost.measure.laws import reasons
 from attncost.measure.laws.evidence import Evidence
 from attncost.measure.laws.law import Margins, Reason, Verdict
+from attncost.measure.laws.sentences import percent
 
 FEWEST_LENGTHS: Final = 4
 SHORTEST_RANGE: Final = 8
@@ -44,7 +45,7 @@ def rule(margins: Margins) -> str:
     """Return the rule in words."""
     return (
         "Consistent: a law whose speeds for linear part and attention are at most "
-        f"{margins.speeds:g} x apart fits within {sentences.percent(margins.tolerance)}, and no "
+        f"{margins.speeds:g} x apart fits within {percent(margins.tolerance)}, and no "
         "other does. Inconsistent: no such law fits, nor does noise explain that in 95 % of draws."
     )
 
@@ -52,7 +53,8 @@ def rule(margins: Margins) -> str:
 def _consistent(evidence: Evidence) -> Verdict:
     sentence = (
         f"Consistent with {evidence.formula}: the law is off by "
-        f"{show(evidence.rms, 'percent')} rms, with {sentences.found(evidence)}."
+        f"{show(evidence.rms, 'percent')} rms, with {reasons.found(evidence)}"
+        f"{reasons.unplaced(evidence)}."
     )
     return Verdict("consistent", sentence, (*_both(evidence), *_where(evidence)))
 
@@ -65,14 +67,15 @@ def _inconsistent(evidence: Evidence) -> Verdict:
         f"{growth.values['measured']:.1f} x, the formula {growth.values['formula']:.1f} x"
     )
     why = [growth, exponents]
-    why += _where(evidence) or [sentences.misfit(evidence)]
-    beyond = sentences.beyond(evidence)
+    why += _where(evidence) or [reasons.misfit(evidence)]
+    beyond = reasons.beyond(evidence)
     if beyond:
         why.append(beyond)
         sentence += (
             f"; from {beyond.values['start']:,} tokens on, time beyond the FLOPs goes with "
             f"n^{beyond.values['measured']:.2f} or faster"
         )
+    sentence += reasons.unplaced(evidence)
     return Verdict("inconsistent", f"{sentence}.", tuple(why))
 
 
@@ -90,7 +93,7 @@ def _too_noisy(evidence: Evidence) -> Verdict:
     noise, tolerance = evidence.noise, evidence.margins.tolerance
     sentence = (
         f"Undecided: noise alone would make errors of {show(noise, 'percent')} rms, too much to "
-        f"tell errors of {sentences.percent(tolerance)}; take more samples."
+        f"tell errors of {percent(tolerance)}; take more samples."
     )
     return _noise(evidence, sentence)
 
@@ -99,7 +102,7 @@ def _too_near(evidence: Evidence) -> Verdict:
     near, proved, tolerance = evidence.near, evidence.proved, evidence.margins.tolerance
     sentence = (
         f"Undecided: the best law is off by {show(near, 'percent')} rms, more than "
-        f"{sentences.percent(tolerance)}, but without noise that may be {show(proved, 'percent')}; "
+        f"{percent(tolerance)}, but without noise that may be {show(proved, 'percent')}; "
         "take more samples."
     )
     return _noise(evidence, sentence)
@@ -123,15 +126,15 @@ def _too_wide(evidence: Evidence) -> Verdict:
     share = float((evidence.terms.core / evidence.terms.total).max())
     sentence = (
         f"Undecided: a law of {evidence.formula} fits, but so do laws with "
-        f"{sentences.found(evidence)}; attention is at most {show(share, 'percent')} of the "
-        "FLOPs at these lengths."
+        f"{reasons.found(evidence)}; attention is at most {show(share, 'percent')} of the "
+        f"FLOPs at these lengths{reasons.unplaced(evidence)}."
     )
     return Verdict("undecided", sentence, (*_both(evidence), *_where(evidence)))
 
 
 def _both(evidence: Evidence) -> tuple[Reason, Reason]:
-    return sentences.growth(evidence), sentences.exponents(evidence)
+    return reasons.growth(evidence), reasons.exponents(evidence)
 
 
 def _where(evidence: Evidence) -> list[Reason]:
-    return [sentences.crossover(evidence)] if evidence.speeds else []
+    return [reasons.crossover(evidence)] if evidence.speeds else []
