@@ -8,7 +8,14 @@ from pathlib import Path
 
 import pytest
 
+from attncost import cli
 from attncost.cli import main
+
+COMMANDS = sorted(p.stem for p in Path(cli.__file__).parent.glob("[!_]*.py"))
+
+
+def test_commands_are_found():
+    assert {"doctor", "export", "fit", "measure", "plan", "profile", "report"} <= set(COMMANDS)
 
 
 @pytest.mark.parametrize(
@@ -27,7 +34,7 @@ def test_a_name_of_nothing_is_answered_in_one_line(arguments, reason, capsys):
     assert reason in line
 
 
-@pytest.mark.parametrize("command", ["derive", "fit", "measure", "plan", "report"])
+@pytest.mark.parametrize("command", COMMANDS)
 def test_every_command_is_listed_and_shows_an_example(command, capsys):
     assert main(["--help"]) == 0
     assert command in capsys.readouterr().out

@@ -26,7 +26,7 @@ def test_it_measures_everything_that_is_found_and_prints_a_table_for_each(
     tmp_path, capsys, monkeypatch
 ):
     monkeypatch.chdir(tmp_path)
-    printed = measured([*TINY, "-o", "run"], capsys)
+    printed = measured([*TINY, "--lengths", "8,16", "-o", "run"], capsys)
     found = ("naive", *known())
     subjects = [f"{name}, {qkv} qkv" for name in found for qkv in ("separate", "fused")]
     assert [line for line in printed.out.splitlines() if line.endswith(" qkv")] == subjects
@@ -36,7 +36,7 @@ def test_it_measures_everything_that_is_found_and_prints_a_table_for_each(
     environment, samples = read(tmp_path / "run")
     assert environment["clock"] == "process CPU time"
     assert {one.subject for one in samples} == set(subjects)
-    assert len([one for one in samples if not one.warmup]) == len(subjects) * 4 * 2
+    assert len([one for one in samples if not one.warmup]) == len(subjects) * 2 * 2
 
 
 def test_json_names_its_schema_the_run_and_the_medians(tmp_path, capsys):
@@ -76,7 +76,9 @@ def test_a_run_without_a_name_is_put_here_and_said(tmp_path, capsys, monkeypatch
 def test_a_spent_budget_is_said(tmp_path, capsys):
     wishes = ["--rounds", "9", "--budget", "0.001", "--attention", "full", "--qkv", "fused"]
     printed = measured([*TINY, *wishes, "-o", str(tmp_path / "run")], capsys)
-    assert "2 of 9 rounds: the budget of 0.001 s was spent" in printed.out
+    said = " ".join(printed.out.split())
+    assert "2 of 9 rounds: the budget of 0.001 s was spent; --budget allows more." in said
+    assert "full, fused qkv at 16: a call would take" in said
 
 
 @pytest.mark.parametrize(
@@ -96,8 +98,25 @@ def test_a_spent_budget_is_said(tmp_path, capsys):
         (["--qkv", "fused,fused"], "with names that differ"),
         (["--lengths", "8,99999999999"], "at most 16,777,216, got 8,99999999999"),
         (["--rounds", "0"], "rounds must be at least 1"),
-        (["--budget", "-1"], "budget must be a positive number of seconds"),
-        (["--device", "abacus"], "device must be cpu or cuda, got 'abacus'"),
+        (["--budget", "-1"], "--budget must be a positive time such as 90s, 2m or 1h, got '-1'"),
+        (["--budget", "0s"], "got '0s'"),
+        (["--budget", "2 days"], "got '2 days'"),
+        (["--enough", "0"], "enough must be a positive width of an interval, such as 0.1, got 0"),
+        (["--batch", "1,x"], "--batch must be whole numbers, as in 1,4, got 'x'"),
+        (["--batch", "0"], "batch must lie between 1 and"),
+        (["--batch", "4,4"], "batches must be one or more that differ, got 4,4"),
+        (["--threads", "0"], "threads must lie between 1 and"),
+        (["--dtype", "float33"], "did you mean 'float32'"),
+        (["--mode", "trainin"], "did you mean 'training'"),
+        (["--kernel", "sdpaa"], "did you mean 'sdpa'"),
+        (["--memory", "4GiB"], "--memory limits processes that cells have to themselves: add"),
+        (["--deadline", "5s"], "--deadline limits processes"),
+        (["--isolate", "--memory", "4 parsecs"], "memory must be a positive size"),
+        (["--isolate", "--deadline", "soon"], "--deadline must be a positive time"),
+        (["--isolate", "--batch", "1,2,3,4,5"], "at most 32, got"),
+        (["--across-environments"], "add --resume RUN"),
+        (["--resume", "taken"], "--resume takes everything from the run: leave MODEL out"),
+        (["--device", "abacus"], "no device is called 'abacus'"),
         (["-o", "taken"], "taken exists already: choose another name"),
         (["-o", "file/run"], "cannot be written"),
     ],
@@ -120,7 +139,7 @@ COMMAND = f"""
 import torch
 torch.set_num_threads(1)
 from attncost.cli import main
-arguments = "measure {LAYER} --attention full --lengths 8,16 --rounds 1000000 -o run"
+arguments = "measure {LAYER} --attention full --lengths 8,16 --rounds 1000000 --enough 1e-9 -o run"
 raise SystemExit(main(arguments.split()))
 """
 
@@ -138,7 +157,65 @@ def test_ctrl_c_keeps_what_was_measured_and_says_where(tmp_path):
     _, errors = process.communicate(timeout=60)
     assert process.returncode == 130
     kept = len([one for one in read(tmp_path / "run")[1] if not one.warmup])
-    assert errors.splitlines() == [f"attncost: interrupted; {kept} samples are kept in run."]
+    assert errors.splitlines() == [
+        f"attncost: interrupted; {kept} samples are kept in run, and attncost measure --resume run "
+        "goes on."
+    ]
+
+
+def test_cells_are_the_product_of_what_was_asked_for_and_each_series_has_a_table(tmp_path, capsys):
+    wishes = ["--attention", "causal", "--qkv", "fused", "--lengths", "8,16", "--rounds", "2"]
+    axes = ["--batch", "1,2", "--mode", "forward,training,decode", "--dtype", "float32,bfloat16"]
+    printed = measured([LAYER, *wishes, *axes, "-o", str(tmp_path / "run")], capsys)
+    environment, samples = read(tmp_path / "run")
+    cells = {(one.length, one.batch, one.mode, one.dtype) for one in samples if not one.warmup}
+    assert cells == {
+        (n, b, mode, dtype)
+        for n in (8, 16)
+        for b in (1, 2)
+        for mode in ("forward", "training", "decode")
+        for dtype in ("float32", "bfloat16")
+    }
+    assert len([one for one in samples if not one.warmup]) == 2 * len(cells)
+    lines = printed.out.splitlines()
+    assert len([line for line in lines if line.startswith("causal, fused qkv")]) == 12
+    assert max(map(len, lines)) <= 80
+    assert environment["plan"]["modes"] == ["forward", "training", "decode"]
+
+
+def test_several_threads_are_timed_on_the_wall_all_of_the_run(tmp_path, capsys):
+    wishes = ["--attention", "full", "--qkv", "fused", "--lengths", "8,16", "--rounds", "2"]
+    measured([LAYER, *wishes, "--threads", "1,2", "-o", str(tmp_path / "run")], capsys)
+    environment, samples = read(tmp_path / "run")
+    assert environment["clock"] == "wall time"
+    assert {one.threads for one in samples} == {1, 2}
+    assert all(one.seconds == pytest.approx(one.wall_seconds, rel=0.05) for one in samples)
+
+
+def test_what_cannot_run_is_a_row_and_all_else_is_measured(tmp_path, capsys):
+    wishes = ["--attention", "full,causal", "--qkv", "fused", "--lengths", "8,16", "--rounds", "2"]
+    printed = measured([LAYER, *wishes, "--mode", "decode", "-o", str(tmp_path / "run")], capsys)
+    assert {one.subject for one in read(tmp_path / "run")[1]} == {"causal, fused qkv"}
+    assert "full, fused qkv at 8: Full() reads keys after the query" in " ".join(
+        printed.out.split()
+    )
+    assert main(["measure", LAYER, "--attention", "full", "--mode", "decode"]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("attncost: Full() reads keys after the query")
+
+
+def test_what_ended_it_and_which_clock_timed_it_are_said(tmp_path, capsys):
+    wishes = ["--attention", "full", "--qkv", "fused", "--lengths", "8,16"]
+    printed = measured(
+        [LAYER, *wishes, "--enough", "1000", "--json", "-o", str(tmp_path / "run")], capsys
+    )
+    found = json.loads(printed.out)
+    assert (found["outcome"]["rounds"], found["outcome"]["ended"]) == (6, "enough")
+    assert 0 < found["outcome"]["width"] < 1000
+    printed = measured([LAYER, *wishes, "--rounds", "2", "-o", str(tmp_path / "two")], capsys)
+    said = " ".join(printed.out.split())
+    assert "The clock is process CPU time: with one thread it leaves out waiting for a core" in said
+    assert "All 2 rounds were taken; --rounds allows more." in said
 
 
 def test_on_a_terminal_a_bar_says_what_is_done(tmp_path):

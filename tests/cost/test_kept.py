@@ -60,7 +60,7 @@ def test_a_block_keeps_what_the_formula_says(hidden):
 
 def test_naive_attention_keeps_the_weights_of_all_pairs():
     (subject,) = layer_subjects(d_model=64, heads=4, attentions=["naive"], qkv=["separate"])
-    layer = subject.prepare(Case(length=96)).func
+    layer = subject.prepare(Case(length=96)).module
     found = saved(layer, torch.randn(1, 96, 64))
     block = BlockSizes(d_model=64, heads=4)
     assert found == 4 * kept_elements(block, length=96, keeps_weights=True)

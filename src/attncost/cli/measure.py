@@ -1,23 +1,24 @@
 """`attncost measure`: time and memory of a layer or a model over the length."""
 
-from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import Annotated, Any, Final
 
 import typer
 
-from attncost.cli._command import command
-from attncost.cli._lists import names, numbers
-from attncost.cli._sweep import fresh_run, swept
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from attncost.cli._cells import again, asked
+from attncost.cli._command import changed
+from attncost.cli._sweep import Swept, fresh_run, resumed, swept
+from attncost.core.errors import ShapeError
 
 _LAYER: Final = "layer:d_model=512,heads=8"
+# What says how to go on with a run, or how to print it, and not what it is.
+_BESIDE: Final = ("resume", "across_environments", "as_json")
 
 
 def measure(
-    model: Annotated[str, typer.Argument(help="a layer, a folder or demo")] = _LAYER,
+    model: Annotated[
+        str, typer.Argument(help="a layer, a folder, demo, package.module:factory")
+    ] = _LAYER,
     lengths: Annotated[
         str | None, typer.Option(help="tokens, such as 64,128,256; the model's own, if left out")
     ] = None,
@@ -25,61 +26,96 @@ def measure(
         str | None,
         typer.Option(help="naive, patterns, such as naive,window:width=64; all, if left out"),
     ] = None,
+    kernel: Annotated[
+        str | None, typer.Option(help="of a layer, such as sdpa,reference; auto, if left out")
+    ] = None,
     qkv: Annotated[
         str | None, typer.Option(help="separate, fused; what the model has, if left out")
     ] = None,
-    rounds: Annotated[int, typer.Option(help="samples of each length")] = 9,
-    budget: Annotated[float, typer.Option(help="seconds after which no round begins")] = 120,
+    batch: Annotated[str, typer.Option(help="sequences in a call, such as 1,4")] = "1",
+    dtype: Annotated[str, typer.Option(help="of numbers, such as float32,bfloat16")] = "float32",
+    mode: Annotated[str, typer.Option(help="forward, training, decode")] = "forward",
+    threads: Annotated[str, typer.Option(help="of the CPU, such as 1,2")] = "1",
+    device: Annotated[str, typer.Option(help="cpu or cuda")] = "cpu",
+    rounds: Annotated[int, typer.Option(help="samples of each cell, at most")] = 40,
+    budget: Annotated[
+        str, typer.Option(help="time after which no round begins, such as 120s or 2m")
+    ] = "120s",
+    enough: Annotated[
+        float, typer.Option(help="95 % interval of every exponent that is narrow enough to stop")
+    ] = 0.1,
     seed: Annotated[int, typer.Option(help="of the order of samples")] = 0,
+    isolate: Annotated[
+        bool, typer.Option("--isolate", help="run each subject in a process of its own")
+    ] = False,
+    memory: Annotated[
+        str | None, typer.Option(help="with --isolate: of a process, such as 4GiB")
+    ] = None,
+    deadline: Annotated[
+        str | None, typer.Option(help="with --isolate: for a sample, such as 60s")
+    ] = None,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="a new folder for the samples")
     ] = None,
-    device: Annotated[str, typer.Option(help="cpu or cuda")] = "cpu",
+    resume: Annotated[
+        Path | None, typer.Option(help="the folder of a run that was stopped, to go on with")
+    ] = None,
+    across_environments: Annotated[
+        bool,
+        typer.Option("--across-environments", help="with --resume: although machines differ"),
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="print JSON")] = False,
-) -> None:
+) -> int:
     """Measure time and memory over the length.
 
     For instance: attncost measure --attention naive,full --lengths 64,512
+
+    A cell is a subject at a length, in a batch, type, mode and number of threads. All cells are
+    sampled in rounds, in random order, until the growth of time is known well enough, or the
+    rounds or the budget are spent. Exit status 1: no cell could run.
     """
-    from attncost.measure.clocks.clock import clock_for
-    from attncost.measure.store.summary import measured
-    from attncost.measure.sweep.sweep import Plan
+    given = dict(locals())
+    if resume is None:
+        if across_environments:
+            raise ShapeError("--across-environments goes on with a run: add --resume RUN.")
+        found = _measured(given)
+    else:
+        _left_out(given)
+        found = resumed(resume, across_environments=across_environments)
+    _print(found, as_json=as_json)
+    return 0 if found.outcome.ended != "nothing" else 1
+
+
+def _left_out(given: dict[str, Any]) -> None:
+    """Refuse what would be dropped in silence."""
+    options = {name: value for name, value in given.items() if name not in _BESIDE}
+    for name in changed(measure, options):
+        typed = "MODEL" if name == "model" else f"--{name}"
+        raise ShapeError(f"--resume takes everything from the run: leave {typed} out.")
+
+
+def _measured(given: dict[str, Any]) -> Swept:
     from attncost.measure.sweep.target import target
+
+    chosen = target(given["model"])
+    task = asked(given, chosen)
+    facts = {"model": chosen.name, "command": again(given, task)}
+    return swept(task, given["output"] or fresh_run(), facts=facts)
+
+
+def _print(found: Swept, *, as_json: bool) -> None:
+    from attncost.measure.laws.run import series
+    from attncost.measure.store.summary import measured
     from attncost.report.measured import run_document
     from attncost.report.plain import dumped
     from attncost.report.text import text
 
-    clock, chosen = clock_for(device), target(model)
-    with _default_device(device):
-        subjects = chosen.subjects(names(attention), names(qkv))
-        wanted = chosen.lengths if lengths is None else numbers(lengths)
-        plan = Plan(lengths=wanted, rounds=rounds, seed=seed, budget=budget)
-        # Defaults are written out: the run can be repeated whatever they will be.
-        wishes = {
-            "lengths": ",".join(map(str, plan.lengths)),
-            "attention": attention,
-            "qkv": qkv,
-            "rounds": rounds,
-            "budget": budget,
-            "seed": seed,
-            "device": device,
-        }
-        facts = {"model": chosen.name, "command": command("measure", [model], wishes)}
-        path = output or fresh_run()
-        where, samples = swept(subjects, plan, clock, path, facts=facts)
+    order = {id(sample): place for place, sample in enumerate(found.samples)}
+    named = sorted(series(found.samples).items(), key=lambda one: min(order[id(s)] for s in one[1]))
     document = run_document(
-        measured(samples), run=str(path), environment=where, notes=where["notes"]
+        {name: measured(rows) for name, rows in named},
+        run=str(found.path),
+        environment=found.environment,
+        outcome=found.outcome,
     )
     typer.echo(dumped(document) if as_json else text(document))
-
-
-@contextmanager
-def _default_device(device: str) -> "Iterator[None]":
-    """Put what is created on a device; on a CPU, where it is anyway, no operation is slowed."""
-    if device == "cpu":
-        yield
-        return
-    import torch
-
-    with torch.device(device):
-        yield

@@ -165,8 +165,9 @@ def _timing(run: Path, facts: dict[str, Any], samples: "list[Sample]") -> "Timin
 
 
 def _measured(chosen: "Target", how: dict[str, Any]) -> "Timing":
-    from attncost.measure.clocks.clock import clock_for
-    from attncost.measure.sweep.sweep import Plan
+    from attncost.measure.sweep.plan import Plan
+    from attncost.measure.sweep.task import Named, Task
+    from attncost.report.measured import ended
 
     given = how["lengths"]
     plan = Plan(
@@ -177,7 +178,7 @@ def _measured(chosen: "Target", how: dict[str, Any]) -> "Timing":
     if len(plan.lengths) < 2:
         raise ShapeError(f"a report needs two or more lengths, got {plan.lengths[0]}.")
     # A layer is measured with one matrix for q, k and v; `attncost measure` has both ways.
-    qkv = None if chosen.folder else ["fused"]
+    qkv = None if chosen.folder else ("fused",)
     wishes = {
         "lengths": ",".join(map(str, plan.lengths)),
         "qkv": qkv and qkv[0],
@@ -185,9 +186,12 @@ def _measured(chosen: "Target", how: dict[str, Any]) -> "Timing":
         "budget": plan.budget,
     }
     facts = {"model": chosen.name, "command": command("measure", [chosen.name], wishes)}
-    path = fresh_run()
-    found = swept(chosen.subjects(None, qkv), plan, clock_for("cpu"), path, facts=facts)
-    return _timing(path, *found)
+    task = Task(named=Named(model=chosen.name, qkv=qkv), plan=plan)
+    found = swept(task, fresh_run(), facts=facts)
+    notes = list(found.environment["notes"])
+    if found.outcome.ended == "budget":
+        notes.append(ended(found.outcome, found.environment))
+    return _timing(found.path, {**found.environment, "notes": notes}, found.samples)
 
 
 def _print(document: "Document", output: Path, *, as_json: bool) -> None:

@@ -1,8 +1,11 @@
+import re
+
 import pytest
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
-from attncost import ShapeError, UnknownName
+import attncost as ac
+from attncost import ShapeError, UnknownName, UnsupportedOption
 from attncost.measure.sweep.case import Case
 from attncost.measure.sweep.layer import layer_subjects
 from attncost.mechanisms.spelling import known
@@ -24,8 +27,8 @@ def flops(subject, n):
 def test_everything_that_is_found_is_a_subject():
     subjects = layer_subjects(d_model=16, heads=2)
     found = ("naive", *known())
-    assert [subject.labels for subject in subjects] == [
-        {"attention": name, "qkv": qkv} for name in found for qkv in ("separate", "fused")
+    assert [(subject.labels["attention"], subject.labels["qkv"]) for subject in subjects] == [
+        (name, qkv) for name in found for qkv in ("separate", "fused")
     ]
     assert subjects[0].name == "naive, separate qkv"
     for subject in subjects:
@@ -45,7 +48,8 @@ def test_naive_and_fused_attention_with_any_projection_compute_the_same():
 def test_the_layer_is_the_definition_written_out():
     (found,) = outputs(9, attentions=["naive"], qkv=["separate"]).values()
     (subject,) = layer_subjects(d_model=64, heads=4, attentions=["naive"], qkv=["separate"])
-    layer, x = subject.prepare(Case(length=9)).func, subject.prepare(Case(length=9)).args[0]
+    call = subject.prepare(Case(length=9))
+    layer, (x,) = call.module, call.inputs
     q, k, v = (x @ one.weight.T + one.bias for one in layer.project.each)
     heads = [slice(16 * i, 16 * i + 16) for i in range(4)]
     mixed = [torch.softmax(q[0, :, h] @ k[0, :, h].T / 4, dim=-1) @ v[0, :, h] for h in heads]
@@ -83,6 +87,47 @@ def test_the_formula_of_a_window_is_what_its_kernel_executes():
     )
 
 
+def test_every_kernel_of_every_attention_is_a_subject_and_computes_the_same():
+    kernels = ("auto", "sdpa", "folded", "reference")
+    names = ["naive", "full", "window:width=8", "linformer:rank=4"]
+    wishes = {"attentions": names, "qkv": ["fused"], "kernels": kernels}
+    found = outputs(40, **wishes)
+    assert list(found) == [
+        "naive, fused qkv",
+        *(
+            f"{name}, fused qkv{kernel}"
+            for name in ("full", "window:width=8")
+            for kernel in ("", ", sdpa kernel", ", folded kernel", ", reference kernel")
+        ),
+        "linformer:rank=4, fused qkv",
+    ]
+    for name, output in found.items():
+        plain = found[f"{name.partition(', ')[0]}, fused qkv"]
+        torch.testing.assert_close(output, plain, rtol=1e-5, atol=1e-5)
+
+
+def test_the_label_says_which_kernel_runs_and_where_another_takes_over():
+    subjects = layer_subjects(
+        d_model=512,
+        heads=8,
+        attentions=["naive", "full", "window:width=64", "linformer"],
+        qkv=["fused"],
+        kernels=["auto", "reference"],
+    )
+    labels = {subject.name: subject.labels["kernel"] for subject in subjects}
+    changes = labels.pop("window:width=64, fused qkv")
+    assert labels == {
+        "naive, fused qkv": "naive",
+        "full, fused qkv": "sdpa",
+        "full, fused qkv, reference kernel": "reference",
+        "window:width=64, fused qkv, reference kernel": "reference",
+        "linformer, fused qkv": "linformer",
+    }
+    first = int(re.fullmatch(r"sdpa, folded from ([\d,]+)", changes)[1].replace(",", ""))
+    q = [torch.empty(1, 8, n, 64, device="meta") for n in (first // 2, first)]
+    assert [ac.explain(x, x, x, ac.Window(64)).kernel for x in q] == ["sdpa", "folded"]
+
+
 def test_random_numbers_of_the_caller_are_left_alone_and_weights_are_always_the_same():
     torch.manual_seed(5)
     expected = torch.rand(3)
@@ -103,6 +148,8 @@ def test_random_numbers_of_the_caller_are_left_alone_and_weights_are_always_the_
         ({"attentions": ["window:wide=1"]}, UnknownName, "did you mean 'width'"),
         ({"attentions": ["naive:width=1"]}, ShapeError, "naive takes no parameters"),
         ({"qkv": ["joint"]}, UnknownName, "Known: fused, separate"),
+        ({"kernels": ["foldd"]}, UnknownName, "did you mean 'folded'"),
+        ({"kernels": ["loop"]}, UnsupportedOption, "'loop' cannot run any of them here: it takes"),
     ],
 )
 def test_what_is_not_known_is_refused(wishes, error, reason):

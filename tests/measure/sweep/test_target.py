@@ -5,14 +5,17 @@ import torch
 import transformers
 from torch.utils.flop_counter import FlopCounterMode
 
-from attncost.core.errors import ShapeError, UnknownName
+from attncost.core.errors import ShapeError, UnknownName, UnsupportedOption
 from attncost.measure.sweep.case import Case
 from attncost.measure.sweep.target import target
 
 
 def test_the_demo_can_be_measured_in_both_ways_and_its_flops_are_those_counted():
     demo = target("demo")
-    assert demo.lengths[-1] == 512
+    assert demo.lengths == (8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512)
+    assert demo.note.startswith(
+        "lengths end at 512 tokens and by FLOPs attention takes over at 2,304, "
+    )
     fused, eager = demo.subjects()
     assert (fused.name, eager.name) == ("sdpa", "eager")
     with torch.inference_mode(), FlopCounterMode(display=False) as counter:
@@ -41,11 +44,16 @@ def test_a_decoder_of_ones_own_is_run_up_to_its_logits(tmp_path):
 
 def test_a_layer_takes_its_sizes_from_its_name():
     layer = target("layer:d_model=32,heads=4")
+    assert target("layer:d_model=512").lengths[::12] == (64, 4096)
+    assert layer.lengths[-1] == 512
     assert (layer.configuration.block.d_model, layer.configuration.block.heads) == (32, 4)
     assert {one.labels["qkv"] for one in layer.subjects()} == {"separate", "fused"}
     assert target("layer:heads=4,d_model=32").name == layer.name
     (only,) = layer.subjects(["window:width=4"], ["fused"])
     assert only.name == "window:width=4, fused qkv"
+    folded, reference = layer.subjects(["causal"], ["fused"], ["folded", "reference"])
+    assert folded.name == "causal, fused qkv, folded kernel"
+    assert reference.labels["kernel"] == "reference"
     assert layer.keeps_weights("naive") is True
     assert layer.keeps_weights("full") is False
     assert layer.keeps_weights("window") is None
@@ -89,3 +97,7 @@ def test_what_a_model_cannot_do_is_refused():
         demo.subjects(["flash"])
     with pytest.raises(ShapeError, match="leave --qkv out"):
         demo.subjects(None, ["fused"])
+    with pytest.raises(ShapeError, match="leave --kernel out"):
+        demo.subjects(None, None, ["folded"])
+    with pytest.raises(UnsupportedOption, match="demo reads ahead, so it writes no token"):
+        demo.subjects(["sdpa"])[0].predict(Case(length=64, mode="decode"))

@@ -100,7 +100,9 @@ def one_thread() -> Iterator[None]:
 
 def _repeats(call: Run, clock: Clock) -> int:
     """Warm a call up, and return how often it must run to be timed well."""
-    seconds = clock.time(call, 1).seconds
-    if seconds < _LONG_SECONDS:
-        seconds = clock.time(call, 1).seconds
-    return math.ceil(_ENOUGH_SECONDS / max(seconds, 1e-6))
+    reading = clock.time(call, 1)
+    if reading.seconds < _LONG_SECONDS:
+        reading = clock.time(call, 1)
+    # A call that waits takes no CPU time, and would be repeated for ever.
+    longer = max(reading.seconds, reading.wall_seconds)
+    return math.ceil(_ENOUGH_SECONDS / max(longer, 1e-6))

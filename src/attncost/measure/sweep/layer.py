@@ -2,103 +2,40 @@
 
     8 n d_model² FLOPs in four projections + what the kernel executes between queries and keys
 
-One sequence, float32, inference. All layers of one call share their weights, so they compute the
-same function wherever their attention does. No dropout and no mask of padding.
+All layers of one call share their weights, so they compute the same function wherever their
+attention does. No dropout and no mask of padding. A token more than a cache holds is projected,
+joins the keys and values, and reads them; that is timed, and so is taking it back. A window's cache
+makes room for it once and not again, so what it copies now and then is left out.
 """
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Final, final
 
 import torch
-from einops import rearrange
-from jaxtyping import Float
-from torch import Tensor, nn
+from torch import Tensor
 
 from attncost.core.dims import Dims
-from attncost.core.errors import ShapeError, UnknownName
-from attncost.kernels.attention import attention
-from attncost.kernels.explain import explain
+from attncost.core.errors import ShapeError, UnknownName, UnsupportedOption
 from attncost.measure.laws.predicted import Predicted
+from attncost.measure.sweep.attends import (
+    AUTO,
+    NAIVE,
+    Core,
+    Exact,
+    changing,
+    core,
+    in_kernels,
+)
 from attncost.measure.sweep.case import Case
+from attncost.measure.sweep.lengths import usual_lengths
+from attncost.measure.sweep.modes import Decode, Forward, Timed, Training, place
+from attncost.measure.sweep.projections import WAYS, SelfAttention, Weights, uniform, weights_of
 from attncost.measure.sweep.subject import Subject
-from attncost.mechanisms.interface import Mechanism
-from attncost.mechanisms.spelling import known, spelled
-from attncost.patterns.interface import Pattern
+from attncost.mechanisms.spelling import known
 
-NAIVE: Final = "naive"
 QKV: Final = ("separate", "fused")
-
-Attend = Callable[[Tensor, Tensor, Tensor], Tensor]
-Projected = tuple[Tensor, Tensor, Tensor]
-
-
-@final
-class Separate(nn.Module):
-    """Queries, keys and values from one matrix each, taken from a joint one."""
-
-    def __init__(self, joint: nn.Linear) -> None:
-        super().__init__()
-        thirds = zip(joint.weight.chunk(3), joint.bias.chunk(3), strict=True)
-        self.each = nn.ModuleList(_linear(weight, bias) for weight, bias in thirds)
-
-    def forward(self, x: Float[Tensor, "b n f"]) -> Projected:
-        """Project three times."""
-        q, k, v = (linear(x) for linear in self.each)
-        return q, k, v
-
-
-@final
-class Fused(nn.Module):
-    """Queries, keys and values as the thirds of one product."""
-
-    def __init__(self, joint: nn.Linear) -> None:
-        super().__init__()
-        self.joint = joint
-
-    def forward(self, x: Float[Tensor, "b n f"]) -> Projected:
-        """Project once and cut."""
-        q, k, v = self.joint(x).chunk(3, dim=-1)
-        return q, k, v
-
-
-@final
-class SelfAttention(nn.Module):
-    """Project, attend in every head, project; no other step costs anything.
-
-    Args:
-        project: Returns queries, keys and values of all heads side by side.
-        output: Mixes the heads.
-        heads: Into how many the features are split.
-        attend: Maps queries, keys and values of each head to its outputs.
-    """
-
-    def __init__(self, project: nn.Module, output: nn.Module, heads: int, attend: Attend) -> None:
-        super().__init__()
-        self.project, self.output = project, output
-        self.heads, self.attend = heads, attend
-
-    def forward(self, x: Float[Tensor, "b n f"]) -> Float[Tensor, "b n f"]:
-        """Compute the layer without a mask of padding."""
-        q, k, v = (rearrange(one, "b n (h d) -> b h n d", h=self.heads) for one in self.project(x))
-        mixed: Tensor = self.output(rearrange(self.attend(q, k, v), "b h n d -> b n (h d)"))
-        return mixed
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class _Core:
-    """What lies between the projections.
-
-    Attributes:
-        attend: Returns what computes it, at given sizes.
-        executed: Returns the FLOPs of its matrix products, at given sizes.
-    """
-
-    attend: Callable[[Dims], Attend]
-    executed: Callable[[Dims], int]
 
 
 def layer_subjects(
@@ -107,10 +44,13 @@ def layer_subjects(
     heads: int,
     attentions: Sequence[str] | None = None,
     qkv: Sequence[str] = QKV,
+    kernels: Sequence[str] = (AUTO,),
 ) -> tuple[Subject, ...]:
-    """Return a layer for every attention and every way to project.
+    """Return a layer for every attention, every way to project and every kernel that can run it.
 
-    A mechanism gets random learned tensors of the length that it is asked for.
+    The label `kernel` of a pattern without a kernel of its own says which ones run it, and from
+    which length: one sequence in inference, in float32 on a CPU. `naive` and mechanisms have one
+    way to run, whatever kernels are asked for.
 
     Args:
         d_model: Features of a token.
@@ -118,110 +58,132 @@ def layer_subjects(
         attentions: `naive` (the articles' three operations) or a spelled pattern or mechanism,
             such as `window:width=128`; `naive` and everything that is found, if left out.
         qkv: `separate`, `fused`.
+        kernels: `auto`, or names of kernels, such as `sdpa`, `folded`, `reference`; what one of
+            them refuses on every device that is here is left out.
 
     Raises:
         ShapeError: If the heads do not divide the features.
-        UnknownName: If there is no such attention or way to project.
+        UnknownName: If there is no such attention, way to project or kernel.
+        UnsupportedOption: If no attention can run in one of the kernels.
     """
     if heads < 1 or d_model < 1 or d_model % heads:
         raise ShapeError(f"heads must divide d_model, got {heads} heads for {d_model} features.")
-    projections = {"separate": Separate, "fused": Fused}
     for way in qkv:
-        if way not in projections:
-            raise UnknownName("way to project q, k and v", way, projections)
-    if attentions is None:
-        attentions = (NAIVE, *known())
-    dims = partial(Dims, heads=heads, head_dim=d_model // heads)
-    cores = {name: _core(name) for name in attentions}
-    generator = torch.Generator().manual_seed(0)
-    joint, output = (
-        _linear(
-            _uniform((rows, d_model), generator) / math.sqrt(d_model),
-            _uniform((rows,), generator),
+        if way not in WAYS:
+            raise UnknownName("way to project q, k and v", way, WAYS)
+    names = (NAIVE, *known()) if attentions is None else attentions
+    layer = _Layer(d_model, heads, weights_of(d_model))
+    found = _variants(layer, {name: core(name) for name in names}, tuple(kernels))
+    return tuple(_subject(layer, name, way, one) for name, one in found for way in qkv)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Layer:
+    """What all subjects share."""
+
+    d_model: int
+    heads: int
+    weights: Weights
+
+    def dims(self, case: Case, *, length: int | None = None, keys: int | None = None) -> Dims:
+        """Return the sizes of attention in a case."""
+        return Dims(
+            batch=case.batch,
+            heads=self.heads,
+            length=case.length if length is None else length,
+            kv_length=keys,
+            head_dim=self.d_model // self.heads,
+            itemsize=case.torch_dtype.itemsize,
         )
-        for rows in (3 * d_model, d_model)
+
+    def formula(self, case: Case) -> Predicted:
+        """Return what a layer of full attention costs, forward."""
+        n, d = case.length, self.d_model
+        return Predicted(linear=8 * case.batch * n * d**2, core=4 * case.batch * n**2 * d)
+
+
+def _variants(
+    layer: _Layer, cores: dict[str, Core], kernels: tuple[str, ...]
+) -> list[tuple[str, Core]]:
+    """Return every attention in every kernel that can run it."""
+    devices = ["cpu", "cuda"] if torch.cuda.is_available() else ["cpu"]
+    cases = [Case(length=64, device=device) for device in devices]
+    found: list[tuple[str, Core]] = []
+    refused: dict[str, str] = {}
+    for name, one in cores.items():
+        asked = [in_kernels(one, kernels, dims=layer.dims(case), case=case) for case in cases]
+        for kernel in asked[0]:
+            ways = [answers[kernel] for answers in asked]
+            able = next((way for way in ways if isinstance(way, Core)), None)
+            if able is None:
+                refused[kernel] = str(ways[0])
+            else:
+                found.append((name, able))
+    for kernel, reason in refused.items():
+        if not any(one.kernel == kernel for _, one in found):
+            raise UnsupportedOption(f"kernel {kernel!r} cannot run any of them here: {reason}")
+    return found
+
+
+def _subject(layer: _Layer, name: str, way: str, one: Core) -> Subject:
+    own = isinstance(one, Exact) and one.wanted != AUTO
+    return Subject(
+        name=f"{name}, {way} qkv" + (f", {one.kernel} kernel" if own else ""),
+        labels={"attention": name, "qkv": way, "kernel": _kernel(layer, one)},
+        prepare=partial(_prepared, layer, way, one),
+        predict=partial(_predicted, layer, one),
     )
 
-    def subject(name: str, way: str) -> Subject:
-        core, project = cores[name], projections[way](joint)
 
-        def prepare(case: Case) -> Callable[[], Tensor]:
-            length = case.length
-            attend = core.attend(dims(length=length))
-            layer = SelfAttention(project, output, heads, attend).eval()
-            return partial(layer, _uniform((1, length, d_model), torch.Generator().manual_seed(1)))
-
-        def predict(case: Case) -> Predicted:
-            length = case.length
-            executed = core.executed(dims(length=length))
-            return Predicted(linear=8 * length * d_model**2, core=executed)
-
-        return Subject(
-            name=f"{name}, {way} qkv",
-            labels={"attention": name, "qkv": way},
-            prepare=prepare,
-            predict=predict,
-        )
-
-    return tuple(subject(name, way) for name in attentions for way in qkv)
+def _kernel(layer: _Layer, one: Core) -> str:
+    if not isinstance(one, Exact) or one.wanted != AUTO:
+        return one.kernel
+    lengths = usual_lengths(lambda n: layer.formula(Case(length=n))).tokens
+    cases = [Case(length=n) for n in lengths]
+    return changing({case.length: one.runs(layer.dims(case), case) for case in cases})
 
 
-def naive(
-    q: Float[Tensor, "b h n d"], k: Float[Tensor, "b h m d"], v: Float[Tensor, "b h m e"]
-) -> Float[Tensor, "b h n e"]:
-    """Attend as the articles do: all scores, their softmax, a weighted sum."""
-    return (q @ k.mT / math.sqrt(q.shape[-1])).softmax(-1) @ v
+def _prepared(layer: _Layer, way: str, one: Core, case: Case) -> Timed:
+    """Make the layer and its input, where the call is to be made."""
+    where, dtype = place(case), case.torch_dtype
+    with torch.inference_mode(False), torch.device("cpu"):
+        draw = partial(uniform, dtype=dtype, device=where)
+        project, output = layer.weights(way, dtype, where)
+        more = case.mode == "decode"
+        attend = one.attend(layer.dims(case), draw)
+        module = SelfAttention(project, output, layer.heads, attend)
+        module.train(case.mode == "training")
+        shape = (case.batch, case.length + more, layer.d_model)
+        x = draw(shape, torch.Generator().manual_seed(1))
+        if more:
+            return Decode(partial(_filled, module, x, one), ready=where.type != "meta")
+        if case.mode == "training":
+            return Training(module, x.requires_grad_())
+        return Forward(module, x)
 
 
-def _core(name: str) -> _Core:
-    if name == NAIVE:
-        return _Core(
-            attend=lambda _: naive,
-            executed=lambda dims: 4 * dims.length**2 * dims.heads * dims.head_dim,
-        )
-    word, names = name.partition(":")[0], (NAIVE, *known())
-    if word == NAIVE:
-        raise ShapeError(f"naive takes no parameters, got {name!r}.")
-    if word not in names:
-        raise UnknownName("attention", word, names)
-    thing = spelled(name)
-    if isinstance(thing, Mechanism):
-        return _Core(
-            attend=lambda dims: partial(thing.attend, learned=_learned(thing, dims)),
-            executed=lambda dims: thing.cost(dims).executed,
-        )
-    return _Core(
-        attend=lambda _: partial(attention, pattern=thing),
-        executed=partial(_executed, thing),
-    )
+def _filled(module: SelfAttention, x: Tensor, one: Core) -> Callable[[], Tensor]:
+    """Fill a cache with all tokens but the last, and return the step that reads that one."""
+    held = x.shape[1] - 1
+    cache, _ = one.cache(x.shape[1])
+    _, k, v = module.projected(x[:, :held])
+    cache.extend(k, v)
+    token = x[:, held:]
+
+    def step() -> Tensor:
+        out: Tensor = module(token, cache)
+        cache.crop(held)
+        return out
+
+    return step
 
 
-def _executed(pattern: Pattern, dims: Dims) -> int:
-    """Ask what `attention` would run; shapes are enough for that, so nothing is allocated."""
-    shape = (dims.batch, dims.heads, dims.length, dims.head_dim)
-    q = torch.empty(shape, device="meta")
-    executed: int = explain(q, q, q, pattern).cost.executed
-    return executed
-
-
-def _learned(mechanism: Mechanism, dims: Dims) -> dict[str, Tensor]:
-    generator = torch.Generator().manual_seed(0)
-    return {
-        name: _uniform(shape, generator) / math.sqrt(shape[-1])
-        for name, shape in mechanism.parameters(dims).items()
-    }
-
-
-def _linear(weight: Tensor, bias: Tensor) -> nn.Linear:
-    """Return a layer of these weights, without drawing random ones first."""
-    rows, columns = weight.shape
-    linear = nn.utils.skip_init(nn.Linear, columns, rows, device=weight.device)
-    assert isinstance(linear, nn.Linear)
-    linear.load_state_dict({"weight": weight, "bias": bias})
-    return linear
-
-
-def _uniform(shape: tuple[int, ...], generator: torch.Generator) -> Tensor:
-    """Draw from -1 to 1, the same on every device, and leave the caller's random numbers alone."""
-    drawn = 2 * torch.rand(shape, generator=generator, device="cpu") - 1
-    return drawn.to(torch.get_default_device())
+def _predicted(layer: _Layer, one: Core, case: Case) -> Predicted:
+    dims, passes = layer.dims(case), 3 if case.mode == "training" else 1
+    if case.mode == "decode":
+        _, keys = one.cache(case.length + 1)
+        dims = layer.dims(case, length=1, keys=keys)
+    executed, moved = one.cost(dims, case)
+    linear = 8 * passes * case.batch * dims.length * layer.d_model**2
+    return Predicted(linear=linear, core=executed, bytes=moved)

@@ -1,8 +1,8 @@
 """What a sweep measures: something that runs at any length, beside the formula of its cost."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import final
+from typing import TypeAlias, final
 
 from attncost.measure.laws.predicted import Predicted
 from attncost.measure.sweep.case import Case
@@ -24,3 +24,7 @@ class Subject:
     labels: Mapping[str, str]
     prepare: Callable[[Case], Callable[[], object]]
     predict: Callable[[Case], Predicted]
+
+
+# Makes the same subjects every time, in other processes too: it can be pickled.
+Recipe: TypeAlias = Callable[[], Sequence[Subject]]

@@ -1,146 +1,165 @@
 """What MODEL names on the command line: sizes that can be priced, and calls that can be timed.
 
 `demo` is MiniLM with real weights; `layer:d_model=512,heads=8` a layer of random weights; a folder
-a model of Hugging Face; the name of a preset a model whose sizes were published.
+a model of Hugging Face; the name of a preset a model whose sizes were published;
+`package.module:factory` what that function makes.
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache, partial
 from pathlib import Path
 from typing import Final, final
 
-import torch
-
-from attncost.core.errors import ShapeError, UnknownName
+from attncost.core.errors import ShapeError, UnsupportedOption
 from attncost.cost.configuration import Configuration
 from attncost.cost.reading import presets
-from attncost.integrations.pretrained import has_weights, load_model
-from attncost.integrations.sizes import sized
+from attncost.integrations.pretrained import has_weights
+from attncost.integrations.sizes import is_function, sized
 from attncost.measure.laws.predicted import Predicted
+from attncost.measure.sweep.attends import AUTO
 from attncost.measure.sweep.case import Case
+from attncost.measure.sweep.factories import Made, made
 from attncost.measure.sweep.layer import QKV, layer_subjects
+from attncost.measure.sweep.lengths import Lengths, usual_lengths
+from attncost.measure.sweep.models import IMPLEMENTATIONS, Model
 from attncost.measure.sweep.subject import Subject
 
-IMPLEMENTATIONS: Final = ("sdpa", "eager")
 # The attentions that keep all n x n weights in memory, and those that keep none of them.
 KEEPS_WEIGHTS: Final = frozenset({"naive", "eager"})
 _KEEPS_NONE: Final = frozenset({"full", "causal", "sdpa"})
 # What computes a model's or layer's own attention without keeping them.
-OWN: Final = frozenset({"full", "sdpa"})
-
-_LAYER_LENGTHS: Final = (64, 128, 256, 512, 1024, 2048, 4096)
-_MODEL_LENGTHS: Final = (16, 32, 64, 128, 256, 512, 1024, 2048)
+OWN: Final = frozenset({"full", "sdpa", "own"})
 
 
 @final
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Target:
-    """A model or a layer.
+    """A model, a layer or what a function makes.
 
     Attributes:
         name: As it was typed, but for a layer, which has one name; a run carries it.
-        configuration: Its sizes.
-        folder: Where its weights and tokenizer lie; None for a layer or a preset.
+        sizes: Its sizes; None of what a function makes.
+        folder: Where its weights and tokenizer lie; None for a layer, a preset or a function.
         lengths: Where to measure, if nobody says otherwise; empty if it cannot be.
+        note: What these lengths cannot show, in a sentence; None if they show all.
     """
 
     name: str
-    configuration: Configuration
+    sizes: Configuration | None
     folder: Path | None
     lengths: tuple[int, ...]
+    note: str | None = None
+
+    @property
+    def configuration(self) -> Configuration:
+        """Its sizes.
+
+        Raises:
+            UnsupportedOption: If a function makes it, which says none.
+        """
+        if self.sizes is None:
+            raise UnsupportedOption(
+                f"{self.name} names a function, and sizes are needed: give a folder, a "
+                "config.json, a preset or a layer such as layer:d_model=512,heads=8."
+            )
+        return self.sizes
 
     def subjects(
-        self, attentions: Sequence[str] | None = None, qkv: Sequence[str] | None = None
+        self,
+        attentions: Sequence[str] | None = None,
+        qkv: Sequence[str] | None = None,
+        kernels: Sequence[str] | None = None,
     ) -> tuple[Subject, ...]:
         """Return what can be timed.
 
         Args:
             attentions: For a layer `naive` or spelled patterns; for a model the implementations
-                `sdpa` and `eager`; all of them if left out.
+                `sdpa` and `eager`; all of them if left out. What a function makes has its own.
             qkv: For a layer `separate`, `fused`; a model has one way.
+            kernels: For a layer `auto` or names of kernels; `auto` if left out.
 
         Raises:
             ShapeError: If nothing can be timed, or not in this way.
-            UnknownName: If there is no such attention.
+            UnknownName: If there is no such attention or kernel.
+            UnsupportedOption: If none of the attentions can run in a kernel.
         """
-        if not self.lengths:
+        if self.sizes is not None and not self.lengths:
             raise ShapeError(
                 f"{self.name} has no weights here, so it can be priced but not measured: give "
                 "demo, a layer such as layer:d_model=512,heads=8, or a folder with weights."
             )
-        if self.folder is None:
-            block = self.configuration.block
+        if self.folder is None and self.sizes is not None:
+            block = self.sizes.block
             return layer_subjects(
                 d_model=block.d_model,
                 heads=block.heads,
                 attentions=attentions,
                 qkv=QKV if qkv is None else qkv,
+                kernels=(AUTO,) if kernels is None else kernels,
             )
         if qkv is not None:
             raise ShapeError(f"{self.name} projects in its own way: leave --qkv out.")
-        return tuple(self._subject(self.folder, name) for name in attentions or IMPLEMENTATIONS)
+        if kernels is not None:
+            raise ShapeError(f"{self.name} has kernels of its own: leave --kernel out.")
+        if self.folder is None or self.sizes is None:
+            if attentions is not None:
+                raise ShapeError(f"{self.name} attends in its own way: leave --attention out.")
+            return (made(self.name).subject(),)
+        model = Model(name=self.name, folder=self.folder, sizes=self.sizes)
+        return tuple(model.subject(name) for name in attentions or IMPLEMENTATIONS)
 
     def keeps_weights(self, attention: str) -> bool | None:
         """Return whether an attention holds all weights; None if no closed form is known."""
         known = attention in KEEPS_WEIGHTS | _KEEPS_NONE and not self.configuration.block.gated
         return attention in KEEPS_WEIGHTS if known else None
 
-    def _subject(self, folder: Path, implementation: str) -> Subject:
-        if implementation not in IMPLEMENTATIONS:
-            raise UnknownName(f"implementation of {self.name}", implementation, IMPLEMENTATIONS)
-        sizes, rows = self.configuration, int(self.configuration.embedding.vocabulary)
-
-        @cache
-        def model() -> torch.nn.Module:
-            writes = sizes.head is not None and sizes.head.kind == "logits"
-            return load_model(folder, writes=writes, implementation=implementation)
-
-        def prepare(case: Case) -> Callable[[], object]:
-            length = case.length
-            generator = torch.Generator().manual_seed(length)
-            tokens = torch.randint(rows, (1, length), generator=generator, device="cpu")
-            device = torch.get_default_device()
-            return partial(model().to(device), input_ids=tokens.to(device), use_cache=False)
-
-        def predict(case: Case) -> Predicted:
-            length = case.length
-            if sizes.longest is not None and length > sizes.longest:
-                raise ShapeError(
-                    f"{self.name} has positions for {sizes.longest} tokens, got a length of "
-                    f"{length}: measure shorter ones."
-                )
-            # Both implementations multiply every pair, forbidden ones too.
-            core = sizes.core(length).dense
-            return Predicted(linear=sizes.linear(length).executed, core=core)
-
-        return Subject(
-            name=implementation,
-            labels={"attention": implementation},
-            prepare=prepare,
-            predict=predict,
-        )
-
 
 def target(text: str) -> Target:
     """Return what `text` names.
 
     Raises:
-        ShapeError: If it names a layer or a folder that cannot be read, or a function.
+        ShapeError: If it names a layer or a folder that cannot be read, or a function that fails.
         UnknownName: If it names nothing.
     """
+    if text.strip() and is_function(text):
+        return _function(made(text))
     found = sized(text)
     folder = None if found.path is None else _folder(found.path)
-    lengths: tuple[int, ...]
-    if found.path is None:
-        lengths = () if found.name in presets() else _LAYER_LENGTHS
-    else:
-        measured = folder is not None and has_weights(folder)
-        longest = found.configuration.longest or _MODEL_LENGTHS[-1]
-        lengths = tuple(n for n in _MODEL_LENGTHS if n <= longest) if measured else ()
+    measured = found.name not in presets() if found.path is None else _weighty(folder)
+    where = _lengths(found.configuration) if measured else None
     return Target(
-        name=found.name, configuration=found.configuration, folder=folder, lengths=lengths
+        name=found.name,
+        sizes=found.configuration,
+        folder=folder,
+        lengths=where.tokens if where else (),
+        note=where.note if where else None,
     )
+
+
+def _lengths(sizes: Configuration) -> Lengths:
+    def predicted(n: int) -> Predicted:
+        linear, core = sizes.linear(n).executed, sizes.core(n).dense
+        return Predicted(linear=int(linear), core=int(core))
+
+    return usual_lengths(predicted, longest=sizes.longest)
+
+
+def _function(found: Made) -> Target:
+    where = None
+    if found.sized:
+        predict: Callable[[Case], Predicted] = found.subject().predict
+        where = usual_lengths(lambda n: predict(Case(length=n)))
+    return Target(
+        name=found.name,
+        sizes=None,
+        folder=None,
+        lengths=where.tokens if where else (),
+        note=where.note if where else None,
+    )
+
+
+def _weighty(folder: Path | None) -> bool:
+    return folder is not None and has_weights(folder)
 
 
 def _folder(path: Path) -> Path | None:

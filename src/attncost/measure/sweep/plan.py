@@ -1,0 +1,135 @@
+"""What a sweep visits, in which order, and when it stops.
+
+    cases = lengths x batches x types x threads x modes, on one device
+
+The order of a round is drawn from the seed and its number alone, so that a sweep which was stopped
+goes on as if it never had been.
+"""
+
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from itertools import pairwise, product
+from typing import Any, Final, TypeVar, cast, final
+
+from attncost.core.errors import ShapeError, UnknownName
+from attncost.measure.sweep.case import MODES, Case, Mode
+
+FEWEST_ROUNDS: Final = 2
+_LONGEST: Final = 1 << 24  # tokens; formulas walk over blocks of them
+_AXES: Final = ("batches", "dtypes", "threads", "modes")
+
+T = TypeVar("T")
+
+
+@final
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Plan:
+    """What to visit, and how often.
+
+    Attributes:
+        lengths: Tokens of a sequence, positive and strictly increasing.
+        batches: Sequences in a call.
+        dtypes: Types of weights and activations.
+        threads: Threads of the CPU.
+        modes: `forward`, `training`, `decode`.
+        device: `cpu` or `cuda`.
+        rounds: How often each cell is sampled, at most.
+        seed: Of the order of cells.
+        budget: Seconds, warming up included, after which no further round begins, though always the
+            second; or None.
+        enough: How wide the 95 % interval of an exponent may be; once all are that narrow, it
+            stops; or None.
+    """
+
+    lengths: tuple[int, ...]
+    batches: tuple[int, ...] = (1,)
+    dtypes: tuple[str, ...] = ("float32",)
+    threads: tuple[int, ...] = (1,)
+    modes: tuple[str, ...] = ("forward",)
+    device: str = "cpu"
+    rounds: int = 40
+    seed: int = 0
+    budget: float | None = None
+    enough: float | None = None
+
+    def __post_init__(self) -> None:
+        n = self.lengths
+        if not n or n[0] < 1 or any(a >= b for a, b in pairwise(n)) or n[-1] > _LONGEST:
+            raise ShapeError(
+                "lengths must be positive and strictly increasing, as in 64,128,256, and at most "
+                f"{_LONGEST:,}, got {','.join(map(str, n)) or 'none'}."
+            )
+        if self.rounds < 1:
+            raise ShapeError(f"rounds must be at least 1, got {self.rounds}.")
+        if self.budget is not None and not self.budget > 0:
+            raise ShapeError(f"budget must be a positive number of seconds, got {self.budget:g}.")
+        if self.enough is not None and not self.enough > 0:
+            raise ShapeError(
+                f"enough must be a positive width of an interval, such as 0.1, got {self.enough:g}."
+            )
+        self._check_axes()
+
+    @classmethod
+    def of(cls, written: Mapping[str, Any]) -> "Plan":
+        """Read what `asdict` wrote into JSON.
+
+        Raises:
+            ShapeError: If it is no plan.
+        """
+        names = [field.name for field in fields(cls)]
+        try:
+            return cls(**{name: _tuples(written[name]) for name in names})
+        except (KeyError, TypeError) as error:
+            raise ShapeError(
+                f"a plan must say {', '.join(names)}, got {sorted(written)}."
+            ) from error
+
+    def _check_axes(self) -> None:
+        for name in _AXES:
+            values = getattr(self, name)
+            if not values or len(set(values)) < len(values):
+                said = ",".join(map(str, values)) or "none"
+                raise ShapeError(f"{name} must be one or more that differ, got {said}.")
+        for mode in self.modes:
+            if mode not in MODES:
+                raise UnknownName("mode", mode, MODES)
+        self.series()  # Each case checks the rest.
+
+    def written(self) -> dict[str, Any]:
+        """Return it as JSON holds it."""
+        return asdict(self)
+
+    def series(self) -> tuple[Case, ...]:
+        """Return the cases of the first length: one a series."""
+        axes = product(*(getattr(self, name) for name in _AXES))
+        return tuple(
+            Case(
+                length=self.lengths[0],
+                batch=batch,
+                dtype=dtype,
+                threads=threads,
+                mode=cast("Mode", mode),
+                device=self.device,
+            )
+            for batch, dtype, threads, mode in axes
+        )
+
+    def cases(self) -> tuple[Case, ...]:
+        """Return every case; short ones come first, as they say what long ones will take."""
+        return tuple(case.at(length) for length in self.lengths for case in self.series())
+
+    def order(self, cells: Sequence[T], number: int) -> list[T]:
+        """Return the cells in the order in which a round visits them.
+
+        >>> plan = Plan(lengths=(64,))
+        >>> plan.order("abcd", 0), plan.order("abcd", 1)
+        (['a', 'd', 'b', 'c'], ['a', 'b', 'c', 'd'])
+        """
+        shuffled = list(cells)
+        random.Random(f"{self.seed}/{number}").shuffle(shuffled)
+        return shuffled
+
+
+def _tuples(value: Any) -> Any:  # noqa: ANN401 -- whatever JSON holds
+    return tuple(value) if isinstance(value, list) else value

@@ -1,0 +1,206 @@
+"""The cells of one sweep: which of them live, what they take, and what was lost.
+
+A cell whose calls would eat the rest of the budget is not even tried. How long a call takes is
+judged from the next shorter length of its series: longer by at least as much as the formula has
+more FLOPs.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from math import isfinite
+from typing import Final, final
+
+from attncost.core.units import show
+from attncost.measure.sweep.bench import Bench, Key, Lost
+from attncost.measure.sweep.case import Case
+from attncost.measure.sweep.cell import Ready, Record, identity
+from attncost.measure.sweep.enough import Series, Times
+from attncost.measure.sweep.past import Past
+from attncost.measure.sweep.plan import FEWEST_ROUNDS, Plan
+from attncost.measure.sweep.subject import Subject
+
+# Calls that a cell cannot do without: one to warm up, one for its memory, and those of two rounds.
+_CALLS: Final = 2 + FEWEST_ROUNDS
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a sweep is.
+
+    Attributes:
+        doing: What it does next.
+        done: Seconds of sampling that lie behind it, as expected.
+        total: Seconds of sampling in all, as expected; None while it gets ready.
+    """
+
+    doing: str
+    done: float = 0.0
+    total: float | None = None
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Live:
+    """A cell that is sampled.
+
+    Attributes:
+        subject: What runs.
+        ready: What making it ready gave.
+        flops: What one call computes, by formula.
+    """
+
+    subject: Subject
+    ready: Ready
+    flops: int
+
+    def longer(self, flops: int) -> float:
+        """Return the seconds that a call of more FLOPs takes, at least."""
+        return self.ready.seconds / self.ready.known.repeats * flops / max(self.flops, 1)
+
+
+@final
+class Visits:
+    """The cells of a sweep.
+
+    Attributes:
+        live: Those that are sampled.
+        skipped: Those that are not, and why, in words.
+    """
+
+    __slots__ = (
+        "_bench",
+        "_known",
+        "_lost_before",
+        "_planned",
+        "_progress",
+        "_record",
+        "_shorter",
+        "_times",
+        "_visited",
+        "live",
+        "skipped",
+    )
+
+    def __init__(
+        self, bench: Bench, record: Record, progress: Callable[[Progress], None], past: Past
+    ) -> None:
+        self._bench, self._record, self._progress = bench, record, progress
+        self._known, self._lost_before, self._visited = past.known(), past.skipped, past.visited()
+        self._times = Times()
+        for key, row in past.samples:
+            self._times.add(key, row.round, row.seconds)
+        self._planned: list[Key] = []
+        # The live cells of each series, in the order of their lengths.
+        self._shorter: defaultdict[Series, dict[int, _Live]] = defaultdict(dict)
+        self.live: dict[Key, _Live] = {}
+        self.skipped: list[str] = []
+
+    @property
+    def expected(self) -> float:
+        """Seconds that a round will take."""
+        return sum(cell.ready.seconds for cell in self.live.values())
+
+    def width(self) -> float | None:
+        """Return how wide the widest interval of an exponent is; None if one has none yet."""
+        return self._times.width(self.live)
+
+    def finished(self) -> int:
+        """Return how many rounds are complete."""
+        rounds = 0
+        while self.live and all((key, rounds) in self._visited for key in self.live):
+            rounds += 1
+        return rounds
+
+    def begun(self, number: int) -> bool:
+        """Say whether a round has a sample."""
+        return any((key, number) in self._visited for key in self.live)
+
+    def prepare(self, subject: Subject, case: Case, *, left: float) -> None:
+        """Make a cell ready, or skip it.
+
+        Args:
+            subject: What runs.
+            case: At which sizes, and how.
+            left: Seconds of the budget.
+        """
+        key = (subject.name, case)
+        self._planned.append(key)
+        if key in self._lost_before:
+            self.skipped.append(f"{_called(key)}: {self._lost_before[key]}")
+            return
+        self._progress(Progress(f"warming up: {_called(key)}"))
+        found = self._ready(subject, case, left)
+        if isinstance(found, Lost):
+            self._lose(key, subject, found)
+            return
+        for row in found.ready.rows:
+            self._record(row)
+        self.live[key] = self._shorter[subject.name, case.series][case.length] = found
+
+    def _ready(self, subject: Subject, case: Case, left: float) -> _Live | Lost:
+        """Make a cell ready, unless it is hopeless."""
+        known = self._known.get((subject.name, case))
+        predicted = self._bench.predict(subject, case)
+        if isinstance(predicted, Lost):
+            return predicted
+        flops, shorter = predicted.linear + predicted.core, self._shorter[subject.name, case.series]
+        if known is None and (lost := self._unaffordable(shorter, flops, left)):
+            return lost
+        peaks = {n: cell.ready.known.peak for n, cell in shorter.items()}
+        found = self._bench.ready(subject, case, known=known, peaks=peaks)
+        return found if isinstance(found, Lost) else _Live(subject, found, flops)
+
+    def round(self, number: int, plan: Plan, rounds: int) -> None:
+        """Sample every cell once that this round has not visited; some may be lost.
+
+        Args:
+            number: Of the round.
+            plan: Draws the order.
+            rounds: How many there will be, as expected.
+        """
+        expected = self.expected
+        done = number * expected
+        for key in plan.order(self._planned, number):
+            if key not in self.live or (key, number) in self._visited:
+                continue
+            doing = f"round {number + 1} of {rounds}: {_called(key)}"
+            self._progress(Progress(doing, done, rounds * expected))
+            done += self.live[key].ready.seconds
+            self._sample(key, number)
+
+    def _sample(self, key: Key, number: int) -> None:
+        rows = self._bench.sample(key, number)
+        if isinstance(rows, Lost):
+            self._lose(key, self.live.pop(key).subject, rows)
+            return
+        for row in rows:
+            self._record(row)
+        self._visited.add((key, number))
+        self._times.add(key, number, rows[-1]["seconds"])
+
+    def _unaffordable(self, shorter: Mapping[int, _Live], flops: int, left: float) -> Lost | None:
+        """Say why a cell is not worth its time."""
+        if not shorter or not isfinite(left):
+            return None
+        seconds = list(shorter.values())[-1].longer(flops)
+        left = max(0.0, left - FEWEST_ROUNDS * self.expected)
+        if _CALLS * seconds <= left:
+            return None
+        return Lost(
+            "budget",
+            f"a call would take {show(seconds, 'seconds')} or more, {_CALLS} of them are needed, "
+            f"and the budget has {show(left, 'seconds')} left for them: --budget allows more.",
+        )
+
+    def _lose(self, key: Key, subject: Subject, lost: Lost) -> None:
+        row = {"kind": "skipped", **identity(subject, key[1])}
+        self._record({**row, "cause": lost.cause, "reason": lost.reason})
+        self.skipped.append(f"{_called(key)}: {lost.reason}")
+
+
+def _called(key: Key) -> str:
+    """Return the words for a cell."""
+    name, case = key
+    return f"{', '.join(filter(None, (name, case.series)))} at {case.length:,}"

@@ -1,0 +1,78 @@
+import json
+
+import pytest
+
+from attncost import AttnCostError
+from attncost.measure.sweep.case import Case
+from attncost.measure.sweep.plan import Plan
+
+
+def test_cases_are_the_product_of_all_axes_with_short_lengths_first():
+    plan = Plan(lengths=(8, 16), batches=(1, 4), modes=("forward", "training"))
+    assert plan.cases() == tuple(
+        Case(length=n, batch=b, mode=m)
+        for n in (8, 16)
+        for b in (1, 4)
+        for m in ("forward", "training")
+    )
+    assert [case.series for case in plan.series()] == [
+        "",
+        "training",
+        "batch 4",
+        "batch 4, training",
+    ]
+
+
+def test_the_order_of_a_round_depends_on_seed_and_round_alone():
+    cells = list(range(20))
+    plan = Plan(lengths=(8,), seed=3)
+    orders = [plan.order(cells, number) for number in range(9)]
+    assert all(sorted(order) == cells for order in orders)
+    assert len({tuple(order) for order in orders}) == 9
+    assert plan.order(cells, 7) == orders[7]
+    assert Plan(lengths=(8,), seed=4).order(cells, 7) != orders[7]
+    assert cells == list(range(20))
+
+
+def test_a_plan_survives_json():
+    plan = Plan(
+        lengths=(8, 16),
+        batches=(1, 4),
+        dtypes=("bfloat16",),
+        threads=(2,),
+        modes=("decode",),
+        rounds=5,
+        seed=1,
+        budget=3.5,
+        enough=0.2,
+    )
+    assert Plan.of(json.loads(json.dumps(plan.written()))) == plan
+
+
+@pytest.mark.parametrize("broken", [{}, {"rounds": "many"}, {"lengths": None}])
+def test_what_is_no_plan_is_refused(broken):
+    written = Plan(lengths=(8,)).written() if broken else {}
+    with pytest.raises(AttnCostError, match="a plan must say lengths, batches"):
+        Plan.of({**written, **broken})
+
+
+@pytest.mark.parametrize(
+    ("wishes", "reason"),
+    [
+        ({"lengths": ()}, "lengths must be positive and strictly increasing, .* got none"),
+        ({"lengths": (0, 8)}, "got 0,8"),
+        ({"lengths": (8, 8)}, "got 8,8"),
+        ({"lengths": (16, 8)}, "got 16,8"),
+        ({"lengths": (8,), "rounds": 0}, "rounds must be at least 1, got 0"),
+        ({"lengths": (8,), "budget": 0.0}, "budget must be a positive number of seconds, got 0"),
+        ({"lengths": (8,), "budget": float("nan")}, "got nan"),
+        ({"lengths": (8,), "enough": 0.0}, "enough must be a positive width of an interval"),
+        ({"lengths": (8,), "batches": ()}, "batches must be one or more that differ, got none"),
+        ({"lengths": (8,), "threads": (2, 2)}, "threads must be one or more .* got 2,2"),
+        ({"lengths": (8,), "modes": ("training", "backward")}, "no mode is called 'backward'"),
+        ({"lengths": (8,), "dtypes": ("float33",)}, "did you mean 'float32'"),
+    ],
+)
+def test_a_plan_that_makes_no_sense_is_refused(wishes, reason):
+    with pytest.raises(AttnCostError, match=reason):
+        Plan(**wishes)
