@@ -1,0 +1,59 @@
+"""`attncost doctor`: what defaults waste on this machine, measured, and how to undo the advice."""
+
+import sys
+from typing import Annotated
+
+import typer
+
+from attncost.cli._command import changed, command
+from attncost.cli._patient import patient
+from attncost.cli._sweep import _bar
+
+
+def doctor(
+    model: Annotated[
+        str | None,
+        typer.Argument(
+            help="demo, a folder, package.module:factory; 512 features in 8 heads, if left out"
+        ),
+    ] = None,
+    length: Annotated[
+        int | None, typer.Option(help="tokens; 2048 or what there is time for, if left out")
+    ] = None,
+    budget: Annotated[float, typer.Option(help="seconds after which no check begins")] = 60,
+    only: Annotated[
+        str | None, typer.Option(help="checks to run, such as fast_path,allocator")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="print JSON")] = False,
+) -> int:
+    """Measure what defaults waste here, and say what to do; nothing is changed.
+
+    Ends with 1 if a check failed, and with 0 whatever costs.
+
+    For instance: attncost doctor layer:d_model=512,heads=8 --length 1024
+    """
+    from attncost.measure.clocks.clock import clock_for
+    from attncost.measure.doctor.run import run_doctor, sized
+    from attncost.measure.store.environment import environment
+    from attncost.measure.sweep.lock import machine_lock
+    from attncost.report.diagnosed import doctor_document
+    from attncost.report.plain import dumped
+    from attncost.report.text import text
+
+    names = None if only is None else [name.strip() for name in only.split(",")]
+    examined = patient(model, length=length)
+    wishes = changed(doctor, {"length": length, "budget": budget, "only": only})
+    again = command("doctor", [model], wishes)
+    with machine_lock(tell=lambda line: typer.echo(f"attncost: {line}", file=sys.stderr)):
+        examined = sized(examined, budget=budget, only=names)
+        with _bar() as progress:
+            found = run_doctor(examined, budget=budget, only=names, progress=progress)
+    document = doctor_document(
+        found,
+        name=examined.name,
+        length=examined.length,
+        environment=environment(clock_for("cpu"), command=again),
+        command=again,
+    )
+    typer.echo(dumped(document) if as_json else text(document))
+    return 1 if any(one.verdict == "failed" for one in found) else 0

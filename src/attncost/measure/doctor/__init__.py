@@ -1,0 +1,1 @@
+"""What defaults waste on this machine: measured first, then advised, and nothing changed."""
