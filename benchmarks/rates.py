@@ -16,11 +16,9 @@ from dataclasses import asdict
 from pathlib import Path
 from statistics import median
 
-import numpy as np
 import torch
 from benchmarks.promise import median_of_runs, settle
 from benchmarks.subjects import HEAD_DIM, HEADS, patterns
-from scipy.optimize import nnls
 
 from attncost.core.options import Options
 from attncost.kernels.calls import checked
@@ -28,6 +26,7 @@ from attncost.kernels.choose import every, ranked
 from attncost.kernels.interface import Work
 from attncost.kernels.rates import Rates
 from attncost.measure.clocks.clock import clock_for
+from attncost.measure.speed.kernels import fitted
 from attncost.measure.store.environment import environment
 from attncost.measure.sweep.interleaved import interleave
 
@@ -50,15 +49,15 @@ def main() -> int:
         for name in NAMES:
             losses.append(_measured(name, n, 5 if asked.quick else 9, samples))
             print(f"{name:<12} {n:>6}  {losses[-1]:.2f} x the fastest")
-    fitted = {name: _fit(found) for name, found in samples.items()}
-    for name, rates in fitted.items():
-        print(f'    "{name}": {rates},')
+    tables = {name: fitted(found, heads=HEADS) for name, found in samples.items()}
+    for name, rates in tables.items():
+        print(f'    "{name}": {_rounded(rates)},')
     if asked.json:
         where = environment(clock_for("cpu"), command=" ".join(sys.argv))
         rows = {name: [(asdict(w), t) for w, t in found] for name, found in samples.items()}
-        tables = {name: asdict(rates) for name, rates in fitted.items()}
+        found = {name: asdict(rates) for name, rates in tables.items()}
         asked.json.write_text(
-            json.dumps({"environment": where, "rates": tables, "samples": rows}, indent=1) + "\n"
+            json.dumps({"environment": where, "rates": found, "samples": rows}, indent=1) + "\n"
         )
     name = "time of the preferred kernel over the fastest, median of all calls"
     return settle([median_of_runs(name, losses, limit=1.15)])
@@ -78,16 +77,13 @@ def _measured(name: str, n: int, rounds: int, samples: dict[str, list[Sample]]) 
     return seconds[preferred] / min(seconds.values())
 
 
-def _fit(samples: list[Sample]) -> Rates:
-    rows, weights = [], []
-    for work, seconds in samples:
-        flops = 2 * HEADS * (work.pairs - work.skipped) * (work.head_dim + work.value_dim)
-        rows.append([1, work.calls, flops, work.masked])
-        weights.append(1 / (1e9 * seconds))
-    scaled = np.array(rows, dtype=float) * np.array(weights)[:, None]
-    start, call, flop, mask = nnls(scaled, np.ones(len(rows)))[0]
+def _rounded(rates: Rates) -> Rates:
+    """Return rates as they are written into the bundled table."""
     return Rates(
-        start=round(start), call=round(call), flop=round(flop, 4), mask=round(float(mask), 1)
+        start=round(rates.start),
+        call=round(rates.call),
+        flop=round(rates.flop, 4),
+        mask=round(rates.mask, 1),
     )
 
 

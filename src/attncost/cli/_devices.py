@@ -1,11 +1,11 @@
 """Devices on the command line: how much memory, how fast, and how several of them share a model."""
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, final
 
-from attncost.core.errors import ShapeError, StorageError, UnknownName
+from attncost.cli._calibration import rates_in
+from attncost.core.errors import ShapeError, UnknownName
 
 if TYPE_CHECKING:
     from attncost.cost.configuration import Work
@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from attncost.cost.planning.speed import Rates
 
 _MOST: Final = 1 << 20
-CALIBRATION: Final = "attncost.calibration/1"
-_FASTEST: Final = 1e24  # of anything in a second
 _STAGES: Final = {"data": 0, "zero1": 1, "zero2": 2, "fsdp": 3}
 
 
@@ -77,42 +75,9 @@ def rates(device: "Device | None", calibration: Path | None, *, activations: str
     from attncost.cost.planning.speed import Rates
 
     if calibration is not None:
-        return _calibrated(calibration)
+        return rates_in(calibration)
     if device is None:
         return None
     kind = precision(activations)
     source = f"the peaks of the {device.title} ({kind})"
     return Rates(flops=device.peak(kind), bytes=device.bandwidth, source=source)
-
-
-def _calibrated(path: Path) -> "Rates":
-    from attncost.cost.planning.speed import Rates
-
-    found = _object(path)
-    if found.get("schema") != CALIBRATION:
-        raise ShapeError(
-            f"{path} must have the schema {CALIBRATION!r}, got {found.get('schema')!r}."
-        )
-    numbers = []
-    for key in ("flops_per_second", "bytes_per_second"):
-        value = found.get(key)
-        if isinstance(value, bool) or not isinstance(value, int | float):
-            raise ShapeError(f"{key} of {path} must be a number, got {value!r:.40}.")
-        if not 1 <= value <= _FASTEST:
-            raise ShapeError(f"{key} of {path} must lie between 1 and {_FASTEST:g}.")
-        numbers.append(float(value))
-    return Rates(flops=numbers[0], bytes=numbers[1], source=path.name, measured=True)
-
-
-def _object(path: Path) -> dict[str, object]:
-    try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise StorageError(
-            f"{path} cannot be read ({error.strerror}): give another file."
-        ) from error
-    except (ValueError, RecursionError) as error:
-        raise ShapeError(f"{path} is not JSON: {error}.") from error
-    if not isinstance(found, dict):
-        raise ShapeError(f"{path} must hold an object, got {type(found).__name__}.")
-    return found

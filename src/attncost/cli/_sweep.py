@@ -1,17 +1,13 @@
 """A sweep on the command line: progress on a terminal, and nothing lost at Ctrl-C."""
 
 import shlex
-import sys
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from time import monotonic
-from typing import TYPE_CHECKING, Any, Final, final
-
-import typer
+from typing import TYPE_CHECKING, Any, final
 
 from attncost.cli._exit import Interrupted
+from attncost.cli._progress import bar, held
 from attncost.core.errors import ShapeError
 
 if TYPE_CHECKING:
@@ -19,10 +15,8 @@ if TYPE_CHECKING:
     from attncost.measure.store.store import Run, Sample
     from attncost.measure.sweep.past import Past
     from attncost.measure.sweep.subject import Subject
-    from attncost.measure.sweep.sweep import Outcome, Progress
+    from attncost.measure.sweep.sweep import Outcome
     from attncost.measure.sweep.task import Task
-
-_REDRAW_SECONDS: Final = 0.2
 
 
 @final
@@ -62,7 +56,7 @@ def swept(task: "Task", path: Path, *, facts: Mapping[str, str]) -> Swept:
     clock, subjects = clock_for(task.plan.device, max(task.plan.threads)), task.named()
     check_names(subjects)
     task.check(subjects)
-    with _held(task.plan.device):
+    with held(task.plan.device):
         run = Run.create(path, {**facts, **task.written(), **_here(task, clock, facts["command"])})
         return _ran(task, clock, subjects, run=run, past=Past())
 
@@ -97,7 +91,7 @@ def resumed(path: Path, *, across_environments: bool) -> Swept:
             f"{path} was begun in another environment: {' '.join(found)} Measure anew, or add "
             "--across-environments."
         )
-    with _held(task.plan.device):
+    with held(task.plan.device):
         run = Run.reopen(path)
         past = Past.of(rows(path))
         run.append({"kind": "resumed", **here})
@@ -131,7 +125,7 @@ def _ran(
         kept += row["kind"] == "sample" and not row["warmup"]
 
     try:
-        with _bar() as progress:
+        with bar() as progress:
             setup = Setup(bench=task.bench, progress=progress, past=past)
             outcome = sweep(subjects, task.plan, clock=clock, record=record, setup=setup)
     except KeyboardInterrupt as interrupt:
@@ -141,40 +135,3 @@ def _ran(
         ) from interrupt
     environment, samples = read(run.path)
     return Swept(path=run.path, environment=environment, samples=samples, outcome=outcome)
-
-
-@contextmanager
-def _held(device: str) -> Iterator[None]:
-    """Have a device to oneself, and say so while it must be waited for."""
-    from attncost.measure.sweep.lock import machine_lock
-
-    with machine_lock(device, tell=lambda words: typer.echo(f"attncost: {words}", err=True)):
-        yield
-
-
-@contextmanager
-def _bar() -> "Iterator[Callable[[Progress], None]]":
-    """Show progress on a terminal, and nothing anywhere else."""
-    if not sys.stderr.isatty():
-        yield lambda _: None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
-    from rich.progress import Progress as Bar
-
-    columns = (TextColumn("{task.description}"), BarColumn(12), TimeRemainingColumn())
-    # A thread that redraws would be charged to the CPU time of this process: draw between cells.
-    with Bar(*columns, console=Console(stderr=True), auto_refresh=False, transient=True) as bar:
-        task, drawn = bar.add_task("", total=None), 0.0
-
-        def show(progress: "Progress") -> None:
-            nonlocal drawn
-            if monotonic() - drawn < _REDRAW_SECONDS:
-                return
-            bar.update(
-                task, description=progress.doing, completed=progress.done, total=progress.total
-            )
-            bar.refresh()
-            drawn = monotonic()
-
-        yield show

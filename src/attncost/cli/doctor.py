@@ -1,13 +1,12 @@
 """`attncost doctor`: what defaults waste on this machine, measured, and how to undo the advice."""
 
-import sys
 from typing import Annotated
 
 import typer
 
 from attncost.cli._command import changed, command
 from attncost.cli._patient import patient
-from attncost.cli._sweep import _bar
+from attncost.cli._progress import bar, held
 
 
 def doctor(
@@ -35,7 +34,6 @@ def doctor(
     from attncost.measure.clocks.clock import clock_for
     from attncost.measure.doctor.run import run_doctor, sized
     from attncost.measure.store.environment import environment
-    from attncost.measure.sweep.lock import machine_lock
     from attncost.report.diagnosed import doctor_document
     from attncost.report.plain import dumped
     from attncost.report.text import text
@@ -44,9 +42,9 @@ def doctor(
     examined = patient(model, length=length)
     wishes = changed(doctor, {"length": length, "budget": budget, "only": only})
     again = command("doctor", [model], wishes)
-    with machine_lock(tell=lambda line: typer.echo(f"attncost: {line}", file=sys.stderr)):
+    with held("cpu"):
         examined = sized(examined, budget=budget, only=names)
-        with _bar() as progress:
+        with bar() as progress:
             found = run_doctor(examined, budget=budget, only=names, progress=progress)
     document = doctor_document(
         found,

@@ -1,18 +1,21 @@
 """`attncost measure`: time and memory of a layer or a model over the length."""
 
+from collections.abc import Collection
 from pathlib import Path
 from typing import Annotated, Any, Final
 
 import typer
 
 from attncost.cli._cells import again, asked
-from attncost.cli._command import changed
+from attncost.cli._command import changed, command
+from attncost.cli._progress import held
 from attncost.cli._sweep import Swept, fresh_run, resumed, swept
 from attncost.core.errors import ShapeError
 
 _LAYER: Final = "layer:d_model=512,heads=8"
 # What says how to go on with a run, or how to print it, and not what it is.
 _BESIDE: Final = ("resume", "across_environments", "as_json")
+_CALIBRATION: Final = Path("calibration.json")
 
 
 def measure(
@@ -64,6 +67,10 @@ def measure(
         bool,
         typer.Option("--across-environments", help="with --resume: although machines differ"),
     ] = False,
+    calibrate: Annotated[
+        bool,
+        typer.Option("--calibrate", help="measure this machine instead, into the file of -o"),
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="print JSON")] = False,
 ) -> int:
     """Measure time and memory over the length.
@@ -75,23 +82,39 @@ def measure(
     rounds or the budget are spent. Exit status 1: no cell could run.
     """
     given = dict(locals())
+    if calibrate:
+        _calibrated(given)
+        return 0
     if resume is None:
         if across_environments:
             raise ShapeError("--across-environments goes on with a run: add --resume RUN.")
         found = _measured(given)
     else:
-        _left_out(given)
+        _left_out(given, _BESIDE, "--resume takes everything from the run")
         found = resumed(resume, across_environments=across_environments)
     _print(found, as_json=as_json)
     return 0 if found.outcome.ended != "nothing" else 1
 
 
-def _left_out(given: dict[str, Any]) -> None:
+def _left_out(given: dict[str, Any], beside: Collection[str], reason: str) -> None:
     """Refuse what would be dropped in silence."""
-    options = {name: value for name, value in given.items() if name not in _BESIDE}
+    options = {name: value for name, value in given.items() if name not in beside}
     for name in changed(measure, options):
-        typed = "MODEL" if name == "model" else f"--{name}"
-        raise ShapeError(f"--resume takes everything from the run: leave {typed} out.")
+        typed = "MODEL" if name == "model" else f"--{name.replace('_', '-')}"
+        raise ShapeError(f"{reason}: leave {typed} out.")
+
+
+def _calibrated(given: dict[str, Any]) -> None:
+    from attncost.cli._calibration import calibrated
+    from attncost.report.plain import dumped
+    from attncost.report.text import text
+
+    _left_out(given, ("calibrate", "output", "as_json"), "--calibrate measures no model")
+    path = given["output"] or _CALIBRATION
+    again = command("measure", [], {"calibrate": True, "output": given["output"]})
+    with held("cpu"):
+        document = calibrated(path, command=again)
+    typer.echo(dumped(document) if given["as_json"] else text(document))
 
 
 def _measured(given: dict[str, Any]) -> Swept:

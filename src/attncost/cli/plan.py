@@ -9,6 +9,7 @@ import typer
 
 from attncost.cli._command import changed, command
 from attncost.cli._devices import Shared, named, rates
+from attncost.cli._foretold import check_time, with_times
 from attncost.cli._magnitudes import tokens
 from attncost.cli._trial import WORKS, ran, runnable
 from attncost.core.errors import AttnCostError, ShapeError, UnknownName, UnsupportedOption
@@ -30,6 +31,7 @@ _SERVING: Final = ("kv", "page")
 _NEITHER: Final = ("model", "as_json")  # is an option of the plan itself
 # What a module that is run is asked; formulas know the rest.
 _RUN: Final = ("memory", "works", "length", "batch", "lengths", "optimizer")
+_TIMED: Final = (*_RUN, "time", "calibration")
 
 
 def plan(
@@ -79,6 +81,9 @@ def plan(
     calibration: Annotated[
         Path | None, typer.Option(help="rates that were measured, instead of a GPU's peaks")
     ] = None,
+    time: Annotated[
+        bool, typer.Option("--time", help="predict it on this machine, with --calibration")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="print JSON, every digit")] = False,
 ) -> None:
     """Plan what fits into memory, before anything runs.
@@ -91,7 +96,9 @@ def plan(
     from attncost.report.plain import dumped
     from attncost.report.text import text
 
+    check_time(given)
     document, answers = _planned(given)
+    document = with_times(document, given) if time else document
     typer.echo(dumped(document) if as_json else text(document))
     if not (all(answers) if works else any(answers)):
         raise typer.Exit(1)
@@ -135,7 +142,7 @@ def _check_run(name: str, given: dict[str, Any]) -> None:
     """Refuse what only formulas know."""
     options = {option: value for option, value in given.items() if option not in _NEITHER}
     for option in changed(plan, options):
-        if option not in _RUN:
+        if option not in (_TIMED if given["time"] else _RUN):
             typed = _TYPED.get(option, option).replace("_", "-")
             raise ShapeError(
                 f"--{typed} is known to formulas alone, and {name} is run, as no formula describes "

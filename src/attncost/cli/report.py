@@ -6,22 +6,19 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
+from attncost.cli._beside import beside_measurements
+from attncost.cli._calibration import calibration_in
 from attncost.cli._called import called
 from attncost.cli._command import changed, command
-from attncost.cli._lists import numbers
-from attncost.cli._sweep import fresh_run, swept
+from attncost.cli._timing import taken, timed
 from attncost.core.errors import ShapeError, StorageError
 
 if TYPE_CHECKING:
-    from attncost.measure.store.store import Sample
     from attncost.measure.sweep.target import Target
     from attncost.report.document import Document
     from attncost.report.padding import Text
-    from attncost.report.timed import Timing
 
 _PAGE: Final = Path("attncost-report.html")
-_ROUNDS: Final = 15
-_SECONDS: Final = 45.0
 
 
 def report(
@@ -47,6 +44,13 @@ def report(
     no_measure: Annotated[
         bool, typer.Option("--no-measure", help="formulas alone, in seconds")
     ] = False,
+    calibration: Annotated[
+        Path | None,
+        typer.Option(help="of this machine, to predict times from; made anew, if left out"),
+    ] = None,
+    brief: Annotated[
+        bool, typer.Option("--brief", help="no predicted times, and no visit of the doctor")
+    ] = False,
     beside: Annotated[
         str, typer.Option(help="a preset to price beside it, or none")
     ] = "llama-3-8b",
@@ -67,16 +71,24 @@ def report(
     read = _text(chosen, text, batch)
     shown = {"text": text, "batch": batch, "beside": beside}
     how = {"lengths": lengths, "rounds": rounds, "budget": budget}
+    around = {"calibration": calibration, "brief": brief}
     if run and no_measure:
         raise ShapeError("--run shows what was measured, --no-measure nothing: leave one out.")
     priced = no_measure or not (run or chosen.lengths)
     if priced or run:
         _left_out(how, chosen if not (run or no_measure) else None)
+    if priced:
+        _left_out({name: value or None for name, value in around.items()}, None)
+    if calibration and brief:
+        raise ShapeError("--calibration is there to predict from, which --brief leaves out.")
+    known = None if calibration is None else calibration_in(calibration)
     _writable(output)
     material = called(chosen, length=priced_lengths(chosen)[-1])
-    timing = None if priced else _read(run, chosen) if run else _measured(chosen, how)
+    timing = None if priced else taken(run, chosen) if run else timed(chosen, how)
+    if timing and not brief:
+        material = beside_measurements(material, timing, model=chosen.name, known=known)
     formulas = shown | {"no_measure": bool(chosen.lengths)}
-    whole = formulas if priced else shown | how | {"run": run}
+    whole = formulas if priced else shown | how | around | {"run": run}
     document = gathered(
         chosen,
         replace(material, text=read, timing=timing, beside=other),
@@ -135,63 +147,6 @@ def _writable(output: Path) -> None:
 def _unwritable(output: Path, error: OSError) -> StorageError:
     reason = f"{output} cannot be written ({error.strerror})"
     return StorageError(f"{reason}: choose another with -o PAGE.html.")
-
-
-def _read(run: Path, chosen: "Target") -> "Timing":
-    """Read a run, if it is of the same model."""
-    from attncost.measure.store.store import read
-
-    facts, samples = read(run)
-    if facts.get("model") != chosen.name:
-        raise ShapeError(
-            f"{run} is a run of {facts.get('model', 'an unnamed model')}, not of {chosen.name}: "
-            "give the report the model that was measured."
-        )
-    return _timing(run, facts, samples)
-
-
-def _timing(run: Path, facts: dict[str, Any], samples: "list[Sample]") -> "Timing":
-    from attncost.measure.laws.run import laws_of
-    from attncost.measure.store.summary import measured
-    from attncost.report.timed import Timing
-
-    return Timing(
-        run=str(run),
-        environment=facts,
-        cells=measured(samples),
-        laws=laws_of(samples),
-        attentions={one.subject: one.labels.get("attention", one.subject) for one in samples},
-    )
-
-
-def _measured(chosen: "Target", how: dict[str, Any]) -> "Timing":
-    from attncost.measure.sweep.plan import Plan
-    from attncost.measure.sweep.task import Named, Task
-    from attncost.report.measured import ended
-
-    given = how["lengths"]
-    plan = Plan(
-        lengths=numbers(given) if given else chosen.lengths,
-        rounds=_ROUNDS if how["rounds"] is None else how["rounds"],
-        budget=_SECONDS if how["budget"] is None else how["budget"],
-    )
-    if len(plan.lengths) < 2:
-        raise ShapeError(f"a report needs two or more lengths, got {plan.lengths[0]}.")
-    # A layer is measured with one matrix for q, k and v; `attncost measure` has both ways.
-    qkv = None if chosen.folder else ("fused",)
-    wishes = {
-        "lengths": ",".join(map(str, plan.lengths)),
-        "qkv": qkv and qkv[0],
-        "rounds": plan.rounds,
-        "budget": plan.budget,
-    }
-    facts = {"model": chosen.name, "command": command("measure", [chosen.name], wishes)}
-    task = Task(named=Named(model=chosen.name, qkv=qkv), plan=plan)
-    found = swept(task, fresh_run(), facts=facts)
-    notes = list(found.environment["notes"])
-    if found.outcome.ended == "budget":
-        notes.append(ended(found.outcome, found.environment))
-    return _timing(found.path, {**found.environment, "notes": notes}, found.samples)
 
 
 def _print(document: "Document", output: Path, *, as_json: bool) -> None:

@@ -10,6 +10,7 @@ from torch import Tensor
 from torch._subclasses import FakeTensor
 
 _TAKEN_FOR_FINITE: Final = ContextVar("attncost_taken_for_finite", default=False)
+_IN_WHOLE: Final = ContextVar("attncost_in_whole", default=False)
 
 
 @contextmanager
@@ -29,6 +30,21 @@ def taken_for_finite() -> Iterator[None]:
 def is_taken_for_finite(tensor: Tensor) -> bool:
     """Say whether a tensor is fake and takes the way of finite numbers."""
     return _TAKEN_FOR_FINITE.get() and isinstance(tensor, FakeTensor)
+
+
+@contextmanager
+def in_whole() -> Iterator[None]:
+    """Let such calls leave out nothing, for whoever adds up all that a real one would run."""
+    token = _IN_WHOLE.set(True)
+    try:
+        yield
+    finally:
+        _IN_WHOLE.reset(token)
+
+
+def repeats_left_out(tensor: Tensor) -> bool:
+    """Say whether what only repeats itself may be left out of a call on fake tensors."""
+    return is_taken_for_finite(tensor) and not _IN_WHOLE.get()
 
 
 def unseen(tensor: Tensor) -> str | None:

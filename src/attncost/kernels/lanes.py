@@ -13,7 +13,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from attncost.core.unseen import is_taken_for_finite
+from attncost.core.unseen import repeats_left_out
 
 
 @final
@@ -124,7 +124,7 @@ class Scattered:
             x[:, rows] += value
 
     def _pieces(self, values: Tensor) -> Iterator[tuple[slice, Tensor]]:
-        if is_taken_for_finite(values):
+        if repeats_left_out(values):
             return  # There is nothing to write, and to write takes no memory.
         for stretches, value in zip(self.stretches, values, strict=True):
             start = 0

@@ -13,7 +13,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from attncost.core.options import Options
-from attncost.core.unseen import is_taken_for_finite
+from attncost.core.unseen import repeats_left_out
 from attncost.kernels.dropout import kept
 from attncost.kernels.lanes import Scattered
 from attncost.kernels.places import Places
@@ -73,7 +73,7 @@ class Job:
         group, batch = self.q.shape[1] // self.k.shape[1], self.q.shape[0]
         slabs = [slab for step in self.plan.steps for slab in step.slabs(*self._most(step))]
         sequences, groups = range(batch), range(group)
-        if is_taken_for_finite(self.q):
+        if repeats_left_out(self.q):
             # Only how much memory is taken is asked, and a third takes what the second does.
             sequences, groups, slabs = sequences[:2], groups[:2], telling(slabs)
         for sequence in sequences:

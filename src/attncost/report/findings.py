@@ -1,21 +1,27 @@
 """The document of `attncost report`: chapters gathered, what matters first."""
 
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Final, final
 
 from attncost.cost.configuration import Configuration
+from attncost.measure.doctor.interface import Diagnosis
+from attncost.measure.speed.calibration import Calibration
+from attncost.measure.speed.predict import PredictedTime
 from attncost.measure.sweep.target import Target
 from attncost.report.alternatives import alternatives
 from attncost.report.counted import facts as counted_facts
+from attncost.report.diagnosed import diagnosis_facts, doctor_chapter
 from attncost.report.document import Chapter, Document, Section
+from attncost.report.foretold import predicted_section
 from attncost.report.modules import modules
 from attncost.report.padding import Text, padding
 from attncost.report.planned import plan_chapter
 from attncost.report.priced import priced
 from attncost.report.remembered import Held, memory_chapter, memory_facts
+from attncost.report.roofline import roofline
 from attncost.report.subject import Subject
-from attncost.report.timed import Timing, timed
+from attncost.report.timed import Timing, own_subject, timed
 
 # Of a run's first row: what a page says in its own places.
 _ELSEWHERE: Final = ("schema", "kind", "command")
@@ -33,6 +39,10 @@ class Material:
         memory: What the same call holds in memory, in each work.
         text: A text to measure padding on.
         timing: Measured time and memory.
+        calibration: Of the machine that measured.
+        predicted: By subject and length, the time that follows from the calibration.
+        diagnoses: What the doctor found.
+        doctor: What repeats that visit.
         beside: A model of long contexts to price beside it.
         missing: What could not be made, and why, a sentence each.
     """
@@ -41,6 +51,10 @@ class Material:
     memory: tuple[Held, ...] = ()
     text: Text | None = None
     timing: Timing | None = None
+    calibration: Calibration | None = None
+    predicted: Mapping[tuple[str, int], PredictedTime] = field(default_factory=dict)
+    diagnoses: tuple[Diagnosis, ...] = ()
+    doctor: str = ""
     beside: Configuration | None = None
     missing: tuple[str, ...] = ()
 
@@ -62,6 +76,7 @@ def report(target: Target, material: Material, *, command: str, formulas: str) -
     chapters += _called(material, name=model.name)
     if timing:
         chapters.append(timed(target, timing))
+        chapters += _beside(target, timing, material)
     if text:
         chapters.append(padding(text, longest=model.longest, command=formulas))
     if model.patterns:
@@ -91,6 +106,25 @@ def _called(material: Material, *, name: str) -> Iterator[Chapter]:
         yield Chapter((), modules(material.counted, name=name))
         if material.memory:
             yield memory_chapter(material.memory, name=name, length=material.counted.length)
+
+
+def _beside(target: Target, timing: Timing, material: Material) -> Iterator[Chapter]:
+    """Give what stands beside measurements: predicted times, and what wastes time here."""
+    again = str(timing.environment["command"])
+    if material.calibration:
+        chapter = predicted_section(timing.cells, material.predicted, command=again)
+        if chapter:
+            own = own_subject(timing)
+            roofs = {
+                f"{target.name}, {length:,} tokens": time
+                for (subject, length), time in material.predicted.items()
+                if subject == own
+            }
+            roof = roofline(roofs, material.calibration, command=again)
+            blocks = (*chapter.section.blocks, *([roof] if roof else ()))
+            yield replace(chapter, section=replace(chapter.section, blocks=blocks))
+    if material.diagnoses:
+        yield doctor_chapter(material.diagnoses, command=material.doctor)
 
 
 def priced_lengths(target: Target) -> tuple[int, ...]:
@@ -141,4 +175,6 @@ def _facts(target: Target, material: Material) -> dict[str, Any]:
         }
         facts["measured"] = [asdict(cell) for cell in timing.cells]
         facts["laws"] = {name: asdict(law) for name, law in timing.laws.fitted.items()}
+    if material.diagnoses:
+        facts["diagnoses"] = [diagnosis_facts(one) for one in material.diagnoses]
     return facts

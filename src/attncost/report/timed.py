@@ -109,6 +109,12 @@ def _said(law: Law) -> tuple[str, ...]:
     return (law.verdict.sentence, *shares(law), long_end(law), grows(law), *changes(law))
 
 
+def own_subject(timing: Timing) -> str:
+    """Return the subject of the model's own attention, or else the first."""
+    names = {attention: subject for subject, attention in timing.attentions.items()}
+    return names[_own(names)]
+
+
 def _own(names: Iterable[str]) -> str:
     """Return the model's own attention, or else the first."""
     first, *_ = given = list(names)

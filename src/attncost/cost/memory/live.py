@@ -27,6 +27,7 @@ from attncost.cost.memory.fakes import Fakes
 from attncost.cost.memory.gpu import like_a_gpu
 from attncost.cost.memory.gradients import added_into
 from attncost.cost.memory.hidden import hidden, is_declared
+from attncost.cost.memory.listening import listeners
 from attncost.cost.memory.log import Log
 from attncost.cost.memory.numbers import run_with_numbers
 from attncost.cost.memory.quick import Quick
@@ -137,6 +138,8 @@ class Live:
         out = self._run(name, func, args, kwargs)
         self._last = name
         self._note(name, hidden(func, args, kwargs, out, self._kind), out)
+        for listener in listeners():
+            listener(func, args, kwargs, out, self._module())
         return out
 
     def _step_by_step(

@@ -1,0 +1,81 @@
+"""The measurements that a report shows: those of a run, or new ones."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from attncost.cli._command import command
+from attncost.cli._lists import numbers
+from attncost.cli._sweep import fresh_run, swept
+from attncost.core.errors import ShapeError
+
+if TYPE_CHECKING:
+    from attncost.measure.store.store import Sample
+    from attncost.measure.sweep.target import Target
+    from attncost.report.timed import Timing
+
+_ROUNDS: Final = 15
+_SECONDS: Final = 45.0
+
+
+def taken(run: Path, chosen: "Target") -> "Timing":
+    """Read a run, if it is of the same model."""
+    from attncost.measure.store.store import read
+
+    facts, samples = read(run)
+    if facts.get("model") != chosen.name:
+        raise ShapeError(
+            f"{run} is a run of {facts.get('model', 'an unnamed model')}, not of {chosen.name}: "
+            "give the report the model that was measured."
+        )
+    return _timing(run, facts, samples)
+
+
+def _timing(run: Path, facts: dict[str, Any], samples: "list[Sample]") -> "Timing":
+    from attncost.measure.laws.run import laws_of
+    from attncost.measure.store.summary import measured
+    from attncost.report.timed import Timing
+
+    return Timing(
+        run=str(run),
+        environment=facts,
+        cells=measured(samples),
+        laws=laws_of(samples),
+        attentions={one.subject: one.labels.get("attention", one.subject) for one in samples},
+    )
+
+
+def timed(chosen: "Target", how: dict[str, Any]) -> "Timing":
+    """Measure a model anew.
+
+    Args:
+        chosen: The model.
+        how: Lengths, rounds and budget as they were typed; None for what is usual.
+    """
+    from attncost.measure.sweep.lengths import octaves
+    from attncost.measure.sweep.plan import Plan
+    from attncost.measure.sweep.task import Named, Task
+    from attncost.report.measured import ended
+
+    given = how["lengths"]
+    plan = Plan(
+        lengths=numbers(given) if given else octaves(chosen.lengths),
+        rounds=_ROUNDS if how["rounds"] is None else how["rounds"],
+        budget=_SECONDS if how["budget"] is None else how["budget"],
+    )
+    if len(plan.lengths) < 2:
+        raise ShapeError(f"a report needs two or more lengths, got {plan.lengths[0]}.")
+    # A layer is measured with one matrix for q, k and v; `attncost measure` has both ways.
+    qkv = None if chosen.folder else ("fused",)
+    wishes = {
+        "lengths": ",".join(map(str, plan.lengths)),
+        "qkv": qkv and qkv[0],
+        "rounds": plan.rounds,
+        "budget": plan.budget,
+    }
+    facts = {"model": chosen.name, "command": command("measure", [chosen.name], wishes)}
+    task = Task(named=Named(model=chosen.name, qkv=qkv), plan=plan)
+    found = swept(task, fresh_run(), facts=facts)
+    notes = list(found.environment["notes"])
+    if found.outcome.ended == "budget":
+        notes.append(ended(found.outcome, found.environment))
+    return _timing(found.path, {**found.environment, "notes": notes}, found.samples)

@@ -1,0 +1,1 @@
+"""How fast a machine is, by operation, and what a call would take on it."""
