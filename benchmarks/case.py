@@ -13,7 +13,7 @@ from benchmarks.agreement import OtherNumbersError
 from benchmarks.promise import Promise
 from torch import Tensor
 
-from attncost.measure.clocks.clock import Clock, Run
+from attncost.measure.clocks.interface import Clock, Run
 from attncost.measure.sweep.interleaved import Samples, interleave, ratio
 
 _AGREED: Final = 1e-4

@@ -12,7 +12,7 @@ import torch
 from benchmarks.peers import OURS, Entrant, columns, entrant, judged
 from torch import Tensor
 
-from attncost.measure.clocks.clock import Clock, Run
+from attncost.measure.clocks.interface import Clock, Run
 from attncost.measure.sweep.interleaved import Ratio, Samples, interleave, ratio
 
 DTYPES: Final = {"float32": torch.float32, "bfloat16": torch.bfloat16}

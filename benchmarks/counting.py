@@ -44,8 +44,9 @@ from benchmarks.spent import Spent, spent
 from attncost.core.errors import UnknownName
 from attncost.cost.counting.count import count
 from attncost.measure.clocks.clock import clock_for
+from attncost.measure.clocks.threads import threads
 from attncost.measure.store.environment import environment
-from attncost.measure.sweep.interleaved import Samples, one_thread, ratio
+from attncost.measure.sweep.interleaved import Samples, ratio
 
 PATIENCE: Final = 60.0
 PAIRS: Final = 15
@@ -75,7 +76,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     peers = [name for name in (QUICK if asked.quick else PEERS) if name not in absent]
     there = [name for name in asked.only if name not in absent]
     cases = [name for name in there if name != LARGE and _wanted(name, asked)]
-    with one_thread():
+    with threads(1):
         found = asked_all(cases, peers)
         side_by_side(found)
         scores(found)

@@ -15,7 +15,7 @@ from torch import Tensor
 
 import attncost as ac
 from attncost.integrations.pretrained import demo_folder, load_model
-from attncost.measure.clocks.clock import Run
+from attncost.measure.clocks.interface import Run
 
 WIDTH: Final = 256
 STEPS: Final = 32

@@ -27,8 +27,9 @@ from rich.progress import Progress as Bar
 
 from attncost.core.errors import UnknownName
 from attncost.measure.clocks.clock import clock_for
+from attncost.measure.clocks.threads import threads
 from attncost.measure.store.environment import environment
-from attncost.measure.sweep.interleaved import Samples, one_thread
+from attncost.measure.sweep.interleaved import Samples
 from benchmarks import owed, tables
 
 LENGTHS: Final = ("64", "128", "256", "512", "1024", "2048", "4096", "8192", "16384")
@@ -52,7 +53,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for length in asked.lengths
     ]
     results, samples = dict[Cell, dict[str, Found]](), dict[Cell, Samples]()
-    with one_thread(), bar(len(cells) + 2) as progress:
+    with threads(1), bar(len(cells) + 2) as progress:
         progress("the same numbers?")
         errors, unable = agreement(asked.only, without)
         without |= unable

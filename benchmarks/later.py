@@ -12,7 +12,7 @@ from itertools import product
 from multiprocessing.connection import Connection
 from random import Random
 from statistics import median
-from typing import Final, final
+from typing import TYPE_CHECKING, Final, final
 
 import torch
 from benchmarks.apart import Child
@@ -20,8 +20,11 @@ from torch import Tensor, nn
 from torch.utils.flop_counter import FlopCounterMode
 
 from attncost.cost.counting.count import count
-from attncost.measure.clocks.clock import Run, clock_for
+from attncost.measure.clocks.clock import clock_for
 from attncost.measure.sweep.interleaved import Samples, interleave
+
+if TYPE_CHECKING:
+    from attncost.measure.clocks.interface import Run
 
 COUNTED: Final = "counted before"
 NEVER: Final = "never counted"

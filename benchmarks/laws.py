@@ -25,12 +25,12 @@ from benchmarks.promise import Promise, median_of_runs, settle
 
 from attncost.measure.clocks.clock import clock_for
 from attncost.measure.laws.law import Law
-from attncost.measure.laws.run import laws_of
 from attncost.measure.laws.sentences import shares
+from attncost.measure.laws.series import laws_of
 from attncost.measure.store.environment import environment
 from attncost.measure.store.sample import Sample
 from attncost.measure.store.store import Run, read
-from attncost.measure.sweep.layer import layer_subjects
+from attncost.measure.subjects.layer import layer_subjects
 from attncost.measure.sweep.plan import Plan
 from attncost.measure.sweep.sweep import sweep
 

@@ -9,7 +9,7 @@ from benchmarks.hosts import DENSE, STEPS, WIDTH
 from torch import Tensor, nn
 
 import attncost as ac
-from attncost.measure.clocks.clock import Run
+from attncost.measure.clocks.interface import Run
 from attncost.nn.attention import Attention
 from attncost.nn.dynamic_cache import DynamicCache
 from attncost.nn.multihead import MultiheadAttention

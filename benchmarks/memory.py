@@ -31,9 +31,9 @@ from torch.distributed._tools.mem_tracker import MemTracker
 import attncost as ac
 from attncost.cost.memory.memory import memory
 from attncost.measure.clocks.clock import clock_for
+from attncost.measure.clocks.threads import threads
 from attncost.measure.held.memory import MemoryMonitor
 from attncost.measure.store.environment import environment
-from attncost.measure.sweep.interleaved import one_thread
 
 LENGTHS: Final = (512, 1024, 2048, 4096)
 QUICK: Final = (512,)
@@ -84,7 +84,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     there = [name for name in asked.only if name not in absent]
     todo = [(n, name, way) for n in asked.lengths for name in there for way in CASES[name].ways]
     rows = []
-    with one_thread(), bar(len(todo)) as progress:
+    with threads(1), bar(len(todo)) as progress:
         for length, name, way in todo:
             progress(f"{name}, {length}, {way}")
             rows.append(_row(name, way, length, peers))

@@ -27,8 +27,9 @@ from benchmarks.promise import Promise, settle
 from attncost.core.errors import UnknownName
 from attncost.core.units import show
 from attncost.measure.clocks.clock import clock_for
+from attncost.measure.clocks.threads import threads
 from attncost.measure.store.environment import environment
-from attncost.measure.sweep.interleaved import Samples, one_thread, ratio
+from attncost.measure.sweep.interleaved import Samples, ratio
 
 ROUNDS: Final = 15
 QUICK_ROUNDS: Final = 9
@@ -90,7 +91,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for name, reason in without.items():
         print(f"not measured: {name}: {reason}")
     print(f"{'subject':<11}{'where':<18}{'contestant':<14}{'ms':>9}{'ratio':>7}  95 % interval")
-    with one_thread(), bar(len(made)) as progress:
+    with threads(1), bar(len(made)) as progress:
         for make in made:
             case = make()
             progress(str(case))

@@ -18,7 +18,7 @@ from typing import Final
 from benchmarks.cells import DTYPES, call
 from benchmarks.peers import entrant
 
-from attncost.measure.sweep.interleaved import one_thread
+from attncost.measure.clocks.threads import threads
 
 _STATUS: Final = Path("/proc/self/status")
 _CLEAR: Final = Path("/proc/self/clear_refs")
@@ -58,7 +58,7 @@ def main() -> int:
     """Run one call and print what it took."""
     subject, column, length, dtype, *rest = sys.argv[1:]
     backward = rest == [_BACKWARD]
-    with one_thread():
+    with threads(1):
         short = int(length) if column == "flex" else _SHORT
         call(entrant(subject, column, short, DTYPES[dtype]), backward=backward)()
         before = _resident("VmRSS")

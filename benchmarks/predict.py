@@ -23,6 +23,7 @@ from benchmarks.promise import Promise, settle
 from torch import nn
 
 from attncost.measure.clocks.clock import clock_for
+from attncost.measure.clocks.threads import threads
 from attncost.measure.speed.calibrate import calibrated, delicate, probes
 from attncost.measure.speed.calibration import Calibration
 from attncost.measure.speed.operation import Recording
@@ -30,10 +31,9 @@ from attncost.measure.speed.predict import PredictedTime, predicted
 from attncost.measure.speed.record import recorded
 from attncost.measure.speed.sampling import sampled
 from attncost.measure.store.environment import environment
-from attncost.measure.sweep.case import Case
-from attncost.measure.sweep.interleaved import one_thread
-from attncost.measure.sweep.layer import layer_subjects
-from attncost.measure.sweep.target import target
+from attncost.measure.subjects.case import Case
+from attncost.measure.subjects.layer import layer_subjects
+from attncost.measure.subjects.target import target
 
 SDPA = "SDPA layer"
 PATTERNS = "other patterns"
@@ -138,7 +138,7 @@ def main() -> int:
     asked = parser.parse_args()
     clock, every = clock_for("cpu"), list(wholes(quick=asked.quick))
     command = " ".join(["python -m benchmarks.predict", *sys.argv[1:]])
-    with one_thread(), torch.inference_mode():
+    with threads(1), torch.inference_mode():
         names = {f"{one.group}: {one.name}": one for one in every}
         calls = probes() | {name: one.call for name, one in names.items()}
         budget = 20 if asked.quick else 150

@@ -4,7 +4,7 @@ import pytest
 from benchmarks.laws import LENGTHS, Swept, promises
 from benchmarks.laws_classes import EXACT, THEIRS, compared
 from tests.measure.laws.laws import naive_bytes, pages, seconds, shaken
-from tests.measure.laws.test_run import rows
+from tests.measure.laws.test_series import rows
 
 from attncost.measure.laws.classes import CLASSES
 

@@ -5,6 +5,7 @@ import pytest
 import torch
 
 from attncost.cli import main
+from attncost.core import discovery
 from attncost.measure.doctor import checks
 
 LAYER = "layer:d_model=16,heads=2"
@@ -58,13 +59,31 @@ def test_what_there_is_no_time_for_is_listed_and_no_failure(capsys):
     assert {one["verdict"] for one in found} == {"not run"}
 
 
-def test_a_check_that_fails_makes_it_end_with_1(capsys, monkeypatch):
-    def fails(call):
-        raise RuntimeError("no such operation")
+CHECK = """
+from typing import ClassVar, final
 
-    monkeypatch.setattr("attncost.measure.doctor.falling.operations", fails)
-    printed = doctored([LAYER, *QUICK], capsys, status=1)
-    assert "sdpa_strides: RuntimeError: no such operation" in printed.out
+from attncost.measure.doctor.interface import Check
+
+
+@final
+class Broken(Check):
+    asks: ClassVar[str] = "does it break?"
+
+    def answers(self, patient, instruments):
+        raise RuntimeError("no such operation")
+"""
+
+
+def test_a_check_that_fails_makes_it_end_with_1(capsys, tmp_path, monkeypatch):
+    (tmp_path / "broken.py").write_text(CHECK)
+    monkeypatch.setattr(checks, "__path__", [*checks.__path__, str(tmp_path)])
+    discovery._ours.cache_clear()
+    try:
+        wishes = [LAYER, "--length", "32", "--only", "broken,fast_path"]
+        printed = doctored(wishes, capsys, status=1)
+    finally:
+        discovery._ours.cache_clear()
+    assert "broken: RuntimeError: no such operation" in printed.out
     assert "fast_path_encoder" in printed.out
 
 
@@ -93,8 +112,8 @@ def test_a_preset_has_sizes_and_perhaps_no_layer_of_pytorch(capsys):
         (["--only", "fast_pth"], "did you mean 'fast_path'"),
         (["--only", ""], "no check is called ''"),
         (["--length", "0"], "length must be at least 1, got 0"),
-        (["--budget", "0"], "budget must be a positive number of seconds, got 0"),
-        (["--budget", "nan"], "budget must be a positive number of seconds, got nan"),
+        (["--budget", "0"], "--budget must be a positive time such as 90s, 2m or 1h, got '0'"),
+        (["--budget", "nan"], "--budget must be a positive time such as 90s, 2m or 1h, got 'nan'"),
         (["gpt2", "--length", "2048"], "gpt2 has positions for 1024 tokens, got a length of 2048"),
         (["layer:heads=3"], "heads must divide d_model"),
         (["no:such"], "there is no module 'no' here"),

@@ -49,11 +49,13 @@ def test_a_table_is_judged_in_80_columns_with_the_verdict_first(capsys):
     assert main(["fit", EXAMPLE, "--d-model", "512"]) == 0
     printed = capsys.readouterr().out
     words = " ".join(printed.split())
-    assert words.startswith("article_timings.csv: Inconsistent with 4nd² + 2n²d:")
+    title, verdict, *_ = printed.splitlines()
+    assert title == "The law of article_timings.csv"
+    assert verdict.startswith("  article_timings.csv: Inconsistent with 4nd² + 2n²d:")
     assert "the time grows 152.6 x, the formula 30.1 x" in words
     assert "10.5 tokens, the formula says 1,024" in words
     assert max(len(line) for line in printed.splitlines()) <= 80
-    assert "1,024 76.3 ms" in words
+    assert "1,024 76.3 ms 72.4 ms to 80.2 ms 73.2 ms -4.06 % 2 1.42" in words
 
 
 def test_json_names_its_schema_and_keeps_the_numbers(capsys):
@@ -68,6 +70,8 @@ def test_json_names_its_schema_and_keeps_the_numbers(capsys):
     assert law["needed"] == 4096
     assert [term["name"] for term in law["terms"]] == ["constant", "linear", "core"]
     assert found["without"] == {}
+    assert found["missing"] is None
+    assert found["command"] == f"attncost fit {EXAMPLE} --d-model 512"
 
 
 def test_a_design_that_is_too_short_for_a_crossover_is_said_to_be(capsys):
@@ -98,7 +102,7 @@ def test_a_run_has_a_law_for_each_subject_and_warmup_does_not_count(name, run, c
 def test_one_subject_of_a_run_can_be_chosen(run, capsys):
     assert main(["fit", str(run), "--subject", "slow"]) == 0
     printed = capsys.readouterr().out
-    assert printed.startswith("slow: Inconsistent with its FLOPs")
+    assert printed.startswith("The law of slow\n  slow: Inconsistent with its FLOPs")
     assert "good" not in printed
     assert max(len(line) for line in printed.splitlines()) <= 80
 
@@ -107,7 +111,7 @@ def test_a_line_that_was_cut_off_is_told_and_left_out(run, capsys):
     with (run / "samples.jsonl").open("a") as file:
         file.write('{"kind": "sam')
     assert main(["fit", str(run), "--subject", "good"]) == 0
-    assert "Note: line 142 of samples.jsonl was cut off" in capsys.readouterr().out
+    assert "\nNotes on the runs\nline 142 of samples.jsonl was cut off" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
@@ -176,7 +180,7 @@ def test_page_faults_are_named_and_the_runs_that_are_missing_too(faulty, capsys)
     assert main(["fit", str(faulty)]) == 0
     printed = capsys.readouterr().out
     words = " ".join(printed.split())
-    assert words.startswith("naive: Consistent with its FLOPs and page faults: ")
+    assert "naive: Consistent with its FLOPs and page faults: " in words
     assert "Page faults take " in words
     assert "of the time at 4,096 tokens" in words
     assert "From 1,024 to 4,096 tokens time grows as n^" in words
@@ -185,6 +189,19 @@ def test_page_faults_are_named_and_the_runs_that_are_missing_too(faulty, capsys)
     # The command of this run, at other heads and without its folder, is one that can be pasted.
     assert "  attncost measure layer:d_model=512,heads=4 --attention naive\n" in printed
     assert max(len(line) for line in printed.splitlines()) <= 80
+
+
+def test_a_command_of_more_than_80_columns_stands_on_one_line(faulty, capsys):
+    first, *rows = (faulty / "samples.jsonl").read_text().splitlines()
+    lengths = ",".join(map(str, MANY))
+    command = f"attncost measure layer:d_model=512,heads=8 --lengths {lengths} --rounds 40"
+    lines = [json.dumps({**json.loads(first), "command": f"{command} -o 'a run'"}), *rows]
+    (faulty / "samples.jsonl").write_text("".join(f"{line}\n" for line in lines))
+    assert main(["fit", str(faulty)]) == 0
+    wanted = command.replace("heads=8", "heads=4")
+    assert f"\n\nRuns of other heads:\n  {wanted}\n" in capsys.readouterr().out
+    assert main(["fit", str(faulty), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["missing"] == wanted
 
 
 def test_a_picture_shows_the_times_the_law_and_each_of_its_terms(faulty, tmp_path, capsys):
@@ -241,13 +258,14 @@ def test_a_subject_without_a_law_is_named_after_those_with_one(run, capsys):
     with (run / "samples.jsonl").open("a") as file:
         file.write(f"{json.dumps(_sample('new', 64, 1e-3))}\n")
     assert main(["fit", str(run)]) == 0
-    *laws, last = capsys.readouterr().out.split("\n\n")
-    assert " ".join(laws).startswith("good: Consistent")
-    assert last == "new: no law; a law needs 2 lengths or more, all positive, got [64].\n"
+    printed = capsys.readouterr().out
+    assert printed.startswith("The laws of 2 subjects\n  good: Consistent")
+    reason = "a law needs 2 lengths or more, all positive, got [64]."
+    assert f"\n\nNo law\nnew: {reason}\n" in printed
     assert main(["fit", str(run), "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert [law["subject"] for law in found["laws"]] == ["good", "slow"]
-    assert found["without"] == {"new": "a law needs 2 lengths or more, all positive, got [64]."}
+    assert found["without"] == {"new": reason}
     _refused(["fit", str(run), "--subject", "new"], "new: a law needs 2 lengths or more", capsys)
 
 

@@ -8,6 +8,7 @@ import sys
 from time import monotonic, sleep
 
 import pytest
+import transformers
 
 from attncost.cli import main
 from attncost.measure.store.store import read
@@ -78,7 +79,7 @@ def test_a_spent_budget_is_said(tmp_path, capsys):
     printed = measured([*TINY, *wishes, "-o", str(tmp_path / "run")], capsys)
     said = " ".join(printed.out.split())
     assert "2 of 9 rounds: the budget of 0.001 s was spent; --budget allows more." in said
-    assert "full, fused qkv at 16: a call would take" in said
+    assert "full, fused qkv at 16 (budget): a call would take" in said
 
 
 @pytest.mark.parametrize(
@@ -196,8 +197,9 @@ def test_what_cannot_run_is_a_row_and_all_else_is_measured(tmp_path, capsys):
     wishes = ["--attention", "full,causal", "--qkv", "fused", "--lengths", "8,16", "--rounds", "2"]
     printed = measured([LAYER, *wishes, "--mode", "decode", "-o", str(tmp_path / "run")], capsys)
     assert {one.subject for one in read(tmp_path / "run")[1]} == {"causal, fused qkv"}
-    assert "full, fused qkv at 8: Full() reads keys after the query" in " ".join(
-        printed.out.split()
+    assert (
+        "full, fused qkv, decode at 8 (unsupported): Full() reads keys after the query"
+        in " ".join(printed.out.split())
     )
     assert main(["measure", LAYER, "--attention", "full", "--mode", "decode"]) == 2
     (line,) = capsys.readouterr().err.splitlines()
@@ -216,6 +218,22 @@ def test_what_ended_it_and_which_clock_timed_it_are_said(tmp_path, capsys):
     said = " ".join(printed.out.split())
     assert "The clock is process CPU time: with one thread it leaves out waiting for a core" in said
     assert "All 2 rounds were taken; --rounds allows more." in said
+
+
+def test_what_the_lengths_of_a_model_cannot_show_is_said_where_nobody_named_them(tmp_path, capsys):
+    sizes = {"hidden_size": 16, "intermediate_size": 24, "max_position_embeddings": 16}
+    layers = {"num_hidden_layers": 1, "num_attention_heads": 2, "vocab_size": 50}
+    model, run = tmp_path / "model", tmp_path / "run"
+    transformers.BertModel(transformers.BertConfig(**sizes, **layers)).save_pretrained(model)
+    wishes = [str(model), "--attention", "sdpa", "--rounds", "1"]
+    printed = measured([*wishes, "-o", str(run)], capsys)
+    note = "Lengths end at 16 tokens and by FLOPs attention takes over at "
+    assert note in " ".join(printed.out.split())
+    page = ["-o", str(tmp_path / "page.html"), "--brief", "--beside", "none", "--json"]
+    assert main(["report", str(model), "--run", str(run), *page]) == 0
+    assert note in capsys.readouterr().out
+    printed = measured([*wishes, "--lengths", "8,16", "-o", str(tmp_path / "two")], capsys)
+    assert note not in " ".join(printed.out.split())
 
 
 def test_on_a_terminal_a_bar_says_what_is_done(tmp_path):

@@ -19,7 +19,7 @@ def run(tmp_path_factory):
 
 def test_some_lines_and_a_page(run, tmp_path, capsys):
     page = tmp_path / "page.html"
-    assert main([LAYER, "--run", str(run), "-o", str(page)]) == 0
+    assert main([LAYER, "--run", str(run), "--brief", "-o", str(page)]) == 0
     printed = capsys.readouterr().out.splitlines()
     assert len(printed) == 11
     assert printed[-1] == f"The page: {page}"
@@ -29,13 +29,35 @@ def test_some_lines_and_a_page(run, tmp_path, capsys):
 
 def test_json_carries_what_the_page_says(run, tmp_path, capsys):
     page = tmp_path / "page.html"
-    assert main(["report", LAYER, "--run", str(run), "-o", str(page), "--json"]) == 0
+    assert main(["report", LAYER, "--run", str(run), "--brief", "-o", str(page), "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["schema"] == "attncost.report/1"
     assert len(found["findings"]) == 9
     assert {cell["length"] for cell in found["measured"]} == {8, 16, 32, 64}
     assert set(found["laws"]) == {cell["subject"] for cell in found["measured"]}
     assert all(finding["text"] in page.read_text() for finding in found["findings"])
+
+
+def test_series_of_one_subject_are_kept_apart(tmp_path, capsys):
+    run, wishes = tmp_path / "run", ["--attention", "full,naive", "--qkv", "fused"]
+    axes = ["--lengths", "8,16,32,64", "--batch", "1,4", "--rounds", "2"]
+    assert main(["measure", LAYER, *wishes, *axes, "-o", str(run)]) == 0
+    capsys.readouterr()
+    page = ["-o", str(tmp_path / "page.html"), "--json"]
+    assert main([LAYER, "--run", str(run), "--brief", *ALONE, *page]) == 0
+    found = json.loads(capsys.readouterr().out)
+    held = {(cell["subject"], cell["length"]): cell["peak_bytes"] for cell in found["measured"]}
+    assert len(held) == len(found["measured"]) == 2 * 2 * 4
+    names = {subject for subject, _ in held}
+    assert names == set(found["laws"])
+    for name in (name for name in names if name.endswith("batch 4")):
+        usual = next(n for n in names - {name} if n.startswith(name.partition(",")[0]))
+        assert held[name, 64] > 2 * held[usual, 64]
+    (memory,) = [one for one in found["tables"] if one["title"].startswith("Peak memory")]
+    by_formula = {row[0] for row in memory["rows"] if row[3] is not None}
+    assert by_formula == {name for name in names if not name.endswith("batch 4")}
+    (time,) = [one for one in found["findings"] if one["key"] == "measured_time"]
+    assert "batch 4" not in time["text"], "one sequence, as on all of the page"
 
 
 def test_the_demo_measures_a_real_model_and_reads_a_text(tmp_path, monkeypatch, capsys):
@@ -62,7 +84,8 @@ def test_a_run_of_another_model_is_not_taken_for_this_one(run, tmp_path, capsys)
 
 def test_a_layer_is_the_same_however_it_is_typed(run, tmp_path, capsys):
     """The run was typed in one order of its sizes; all other tests here read it in the other."""
-    assert main([SWAPPED, "--run", str(run), "-o", str(tmp_path / "page.html"), *ALONE]) == 0
+    page = ["-o", str(tmp_path / "page.html")]
+    assert main([SWAPPED, "--run", str(run), "--brief", *page, *ALONE]) == 0
     assert "64 tokens take" in capsys.readouterr().out
 
 

@@ -118,6 +118,8 @@ def test_a_folder_that_vanishes_is_one_line(tmp_path, capsys, monkeypatch):
 
 
 FACTORY = """
+import os
+
 import torch
 from torch import nn
 
@@ -139,6 +141,26 @@ class Ill(nn.Module):
 
 def ill():
     return Ill()
+
+
+class Abort(Ill):
+    def forward(self, x):
+        os.abort()
+
+
+def abort(length=1, batch=1):
+    return Abort(), torch.zeros(batch, length, 8)
+
+
+class Picky(Ill):
+    def forward(self, x):
+        if type(x) is torch.Tensor and not x.is_meta and x.shape[1] == 16:
+            raise ValueError("not 16")
+        return self.linear(x)
+
+
+def picky(length=1, batch=1):
+    return Picky(), torch.zeros(batch, length, 8)
 """
 
 
@@ -148,5 +170,24 @@ def test_in_a_process_of_its_own_a_lack_of_memory_is_a_row(tmp_path, capsys, mon
     options = "--lengths 8,16,64 --rounds 2 --isolate --memory 1GiB --deadline 60s -o run"
     assert main(["measure", "faulty:ill", *options.split()]) == 0
     said = " ".join(capsys.readouterr().out.split())
-    assert "at 16: out of memory: can't allocate memory" in said
+    assert "at 16 (memory): out of memory: can't allocate memory" in said
     assert {one.length for one in read(tmp_path / "run")[1] if not one.warmup} == {8, 64}
+
+
+def test_a_call_that_aborts_ends_no_command_that_isolates_it(tmp_path, capsys, monkeypatch):
+    (tmp_path / "faulty.py").write_text(FACTORY)
+    monkeypatch.chdir(tmp_path)
+    assert main(["measure", "faulty:abort", "--lengths", "16", "--isolate", "-o", "run"]) == 1
+    said = " ".join(capsys.readouterr().out.split())
+    assert "faulty:abort at 16 (crash): its process was killed by SIGABRT." in said
+    assert "No cell could run." in said
+
+
+def test_what_a_function_raises_at_one_length_is_a_row(tmp_path, capsys, monkeypatch):
+    (tmp_path / "faulty.py").write_text(FACTORY)
+    monkeypatch.chdir(tmp_path)
+    wishes = ["--lengths", "8,16,32", "--rounds", "2", "-o", "run"]
+    assert main(["measure", "faulty:picky", *wishes]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "faulty:picky at 16 (crash): ValueError: not 16" in said
+    assert {one.length for one in read(tmp_path / "run")[1] if not one.warmup} == {8, 32}

@@ -9,8 +9,8 @@ from attncost.core.counts import symbol
 from attncost.core.formula import text
 from attncost.cost.block import BlockSizes
 from attncost.cost.kept import kept_elements
-from attncost.measure.sweep.case import Case
-from attncost.measure.sweep.layer import layer_subjects
+from attncost.measure.subjects.case import Case
+from attncost.measure.subjects.layer import layer_subjects
 
 
 def saved(module, x):

@@ -11,8 +11,8 @@ from attncost.cost.peak import peak_elements
 from attncost.cost.reading import read_config
 from attncost.integrations.pretrained import load_model
 from attncost.measure.held.memory import MemoryMonitor
-from attncost.measure.sweep.case import Case
-from attncost.measure.sweep.layer import layer_subjects
+from attncost.measure.subjects.case import Case
+from attncost.measure.subjects.layer import layer_subjects
 
 
 def peak(call):

@@ -1,9 +1,11 @@
 import json
 import math
+from dataclasses import replace
 
 from attncost.measure.doctor.interface import Diagnosis
 from attncost.measure.sweep.interleaved import Ratio
 from attncost.report.diagnosed import doctor_chapter, doctor_document
+from attncost.report.document import Document
 from attncost.report.html import html
 from attncost.report.plain import dumped
 from attncost.report.text import text
@@ -98,11 +100,42 @@ def test_json_keeps_every_digit_and_holds_no_nan():
     assert [one["check"] for one in found["diagnoses"]] == [one.check for one in ANSWERS]
 
 
-def test_a_report_takes_it_as_one_chapter():
+def test_a_report_takes_it_as_one_chapter_with_one_finding():
     chapter = doctor_chapter(ANSWERS, command="attncost doctor")
-    assert [one.key for one in chapter.findings] == ["doctor_large", "doctor_slow_training"]
-    assert "What to do: large: shrink()" in chapter.section.text
-    assert "Failed: broken: ValueError: no." in chapter.section.text
+    (finding,) = chapter.findings
+    assert (finding.key, finding.command) == ("doctor", "attncost doctor")
+    assert finding.text == (
+        "The doctor: 2 of 5 checks cost time or memory here, most of all large: "
+        "0.900 x the time, 8.00 x the memory. 2 more gave no answer."
+    )
+    assert (finding.values["costly"], finding.values["checks"]) == (2, 5)
+    assert (finding.values["time"]["figure"], finding.values["memory"]) == (0.9, 8.0)
     (table,) = chapter.section.blocks
-    assert [row[0] for row in table.rows] == ["large", "slow_training", "fast"]
+    names = ["large", "slow_training", "fast", "open", "other", "broken", "late"]
+    assert [row[0] for row in table.rows] == names
+    assert table.rows[3] == ("open", "cannot tell", None, None, None)
+    assert len(chapter.section.text) == len(ANSWERS)
+    assert chapter.section.text[0] == (
+        "large: a layer that is large: it keeps all. Do: shrink() Undo: grow()"
+    )
+    assert "Failed: broken: ValueError: no." in chapter.section.text
+
+
+def test_a_check_counts_once_however_many_of_its_answers_cost():
+    slow = ANSWERS[0]
+    (finding,) = doctor_chapter([slow, replace(slow, part="evaluation")], command="").findings
+    assert finding.text.startswith("The doctor: 1 of 1 checks costs time or memory here, most of ")
+
+
+def test_where_nothing_costs_the_finding_says_that():
+    (finding,) = doctor_chapter(ANSWERS[2:5], command="").findings
+    assert finding.text == "The doctor: none of 3 checks is known to cost time or memory here."
+
+
+def test_advice_is_text_in_a_page_and_no_markup():
+    odd = replace(ANSWERS[0], advice="<b>f</b>(a & b)")
+    chapter = doctor_chapter([odd], command="")
+    page = html(Document(schema="x/1", title="x", sections=(chapter.section,)))
+    assert "&lt;b&gt;f&lt;/b&gt;(a &amp; b)" in page
+    assert "<b>f" not in page
     assert "hurry(True)" in html(document())

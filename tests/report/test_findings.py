@@ -5,10 +5,9 @@ from dataclasses import replace
 import pytest
 
 from attncost.cost.reading import preset
-from attncost.measure.laws.run import Laws, laws_of
-from attncost.measure.store.store import Sample
-from attncost.measure.store.summary import measured
-from attncost.measure.sweep.target import target
+from attncost.measure.laws.series import Laws
+from attncost.measure.store.sample import Sample
+from attncost.measure.subjects.target import target
 from attncost.mechanisms.spelling import known
 from attncost.report.alternatives import alternatives
 from attncost.report.document import Figure
@@ -16,7 +15,8 @@ from attncost.report.findings import Material, report
 from attncost.report.html import html
 from attncost.report.padding import Text, padding
 from attncost.report.priced import priced
-from attncost.report.timed import Timing, timed
+from attncost.report.timed import timed
+from attncost.report.timing import Timing
 
 ENVIRONMENT = {
     "schema": "attncost.samples/1",
@@ -54,14 +54,8 @@ def samples(attentions=("full", "naive"), seconds_of_flop=1e-11):
 
 
 def timing(rows=None, laws=None):
-    rows = list(samples() if rows is None else rows)
-    return Timing(
-        run="a-run",
-        environment=ENVIRONMENT,
-        cells=measured(rows),
-        laws=laws_of(rows) if laws is None else laws,
-        attentions={row.subject: row.labels["attention"] for row in rows},
-    )
+    found = Timing.of("a-run", ENVIRONMENT, list(samples() if rows is None else rows))
+    return found if laws is None else replace(found, laws=laws)
 
 
 def table(chapter, title):

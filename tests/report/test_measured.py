@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 
 from attncost.measure.store.summary import Measured
@@ -112,3 +114,16 @@ def test_json_keeps_every_digit(document):
             "peak_bytes": 1024 * 4096,
         }.items()
     )
+
+
+def test_it_says_that_others_used_the_machine():
+    waited = replace(cell("full", 64), disturbed=3)
+    document = run_document(
+        {"full": [waited, cell("full", 128)]},
+        run="a run",
+        environment={**ENVIRONMENT, "load": 3.5, "usable_cores": 2},
+        outcome=OUTCOME,
+    )
+    said = " ".join(text(document).split())
+    assert "The load was 3.5 when it began, on 2 cores" in said
+    assert "3 of 14 samples waited for a core for more than 5 % of their time" in said

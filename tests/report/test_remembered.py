@@ -52,7 +52,7 @@ def test_modules_keep_what_the_modules_in_them_keep_and_those_alike_take_one_lin
     assert table.rows == (
         ("the whole", None, 360, 1.0),
         ("layers.0,2", 2, 100, 200 / 360),
-        ("  mlp", 3, 100, 300 / 360),
+        ("layers.0-2.mlp", 3, 100, 300 / 360),
         ("layers.1", None, 150, 150 / 360),
         ("out", None, 7, 7 / 360),
     )

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from attncost.measure.speed.calibration import Calibration
     from attncost.measure.speed.predict import PredictedTime
     from attncost.report.findings import Material
-    from attncost.report.timed import Timing
+    from attncost.report.timing import Timing
 
 _CALIBRATE_SECONDS: Final = 20.0
 # A visit that takes no longer than a glance, at a length where all of it shows.
@@ -50,7 +50,7 @@ def beside_measurements(
 def _calibrated() -> "Calibration":
     from attncost.measure.clocks.clock import clock_for
     from attncost.measure.speed.calibrate import calibrate
-    from attncost.measure.sweep.sweep import Progress
+    from attncost.measure.sweep.visits import Progress
 
     with bar() as show:
         return calibrate(
@@ -86,7 +86,7 @@ def _predicted(timing: "Timing", known: "Calibration") -> "dict[tuple[str, int],
     """Predict what was measured: forward calls of one sequence in float32, on one thread."""
     from attncost.measure.speed.predict import predicted
     from attncost.measure.speed.record import recorded
-    from attncost.measure.sweep.case import Case
+    from attncost.measure.subjects.case import Case
     from attncost.measure.sweep.task import Task
 
     task = Task.of(timing.environment)

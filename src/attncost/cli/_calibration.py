@@ -35,7 +35,7 @@ def calibrated(path: Path, *, command: str) -> "Document":
     """
     from attncost.measure.clocks.clock import clock_for
     from attncost.measure.speed.calibrate import calibrate
-    from attncost.measure.sweep.sweep import Progress
+    from attncost.measure.sweep.visits import Progress
     from attncost.report.calibrated import calibration_document
 
     # A file that cannot be written is found out before half a minute is spent.

@@ -11,7 +11,7 @@ from attncost.core.errors import AttnCostError
 
 if TYPE_CHECKING:
     from attncost.integrations.weightless import Weightless
-    from attncost.measure.sweep.target import Target
+    from attncost.measure.subjects.target import Target
     from attncost.report.findings import Material
     from attncost.report.remembered import Held
 

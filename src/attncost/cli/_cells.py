@@ -10,9 +10,9 @@ from attncost.core.errors import ShapeError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from attncost.measure.sweep.apart import Limits
+    from attncost.measure.subjects.target import Target
+    from attncost.measure.sweep.isolated import Limits
     from attncost.measure.sweep.plan import Plan
-    from attncost.measure.sweep.target import Target
     from attncost.measure.sweep.task import Task
 
 _SECONDS: Final = {"": 1, "s": 1, "m": 60, "h": 3600}
@@ -90,7 +90,7 @@ def _plan(given: dict[str, Any], chosen: "Target") -> "Plan":
 
 def _limits(given: dict[str, Any]) -> "Limits | None":
     from attncost.cost.planning.sizes import memory_of
-    from attncost.measure.sweep.apart import Limits
+    from attncost.measure.sweep.isolated import Limits
 
     memory, deadline = given["memory"], given["deadline"]
     if not given["isolate"]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 import typer
 
 if TYPE_CHECKING:
-    from attncost.measure.sweep.sweep import Progress
+    from attncost.measure.sweep.visits import Progress
 
 _REDRAW_SECONDS: Final = 0.2
 

@@ -11,10 +11,11 @@ from attncost.cli._progress import bar, held
 from attncost.core.errors import ShapeError
 
 if TYPE_CHECKING:
-    from attncost.measure.clocks.clock import Clock
-    from attncost.measure.store.store import Run, Sample
+    from attncost.measure.clocks.interface import Clock
+    from attncost.measure.store.sample import Sample
+    from attncost.measure.store.store import Run
+    from attncost.measure.subjects.subject import Subject
     from attncost.measure.sweep.past import Past
-    from attncost.measure.sweep.subject import Subject
     from attncost.measure.sweep.sweep import Outcome
     from attncost.measure.sweep.task import Task
 
@@ -126,7 +127,7 @@ def _ran(
 
     try:
         with bar() as progress:
-            setup = Setup(bench=task.bench, progress=progress, past=past)
+            setup = Setup(runner=task.runner, progress=progress, past=past)
             outcome = sweep(subjects, task.plan, clock=clock, record=record, setup=setup)
     except KeyboardInterrupt as interrupt:
         raise Interrupted(

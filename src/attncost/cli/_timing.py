@@ -9,9 +9,8 @@ from attncost.cli._sweep import fresh_run, swept
 from attncost.core.errors import ShapeError
 
 if TYPE_CHECKING:
-    from attncost.measure.store.store import Sample
-    from attncost.measure.sweep.target import Target
-    from attncost.report.timed import Timing
+    from attncost.measure.subjects.target import Target
+    from attncost.report.timing import Timing
 
 _ROUNDS: Final = 15
 _SECONDS: Final = 45.0
@@ -20,6 +19,7 @@ _SECONDS: Final = 45.0
 def taken(run: Path, chosen: "Target") -> "Timing":
     """Read a run, if it is of the same model."""
     from attncost.measure.store.store import read
+    from attncost.report.timing import Timing
 
     facts, samples = read(run)
     if facts.get("model") != chosen.name:
@@ -27,21 +27,9 @@ def taken(run: Path, chosen: "Target") -> "Timing":
             f"{run} is a run of {facts.get('model', 'an unnamed model')}, not of {chosen.name}: "
             "give the report the model that was measured."
         )
-    return _timing(run, facts, samples)
-
-
-def _timing(run: Path, facts: dict[str, Any], samples: "list[Sample]") -> "Timing":
-    from attncost.measure.laws.run import laws_of
-    from attncost.measure.store.summary import measured
-    from attncost.report.timed import Timing
-
-    return Timing(
-        run=str(run),
-        environment=facts,
-        cells=measured(samples),
-        laws=laws_of(samples),
-        attentions={one.subject: one.labels.get("attention", one.subject) for one in samples},
-    )
+    if all(one.warmup for one in samples):
+        raise ShapeError(f"{run} has no sample but those of warming up: attncost measure --resume.")
+    return Timing.of(str(run), facts, samples)
 
 
 def timed(chosen: "Target", how: dict[str, Any]) -> "Timing":
@@ -51,10 +39,11 @@ def timed(chosen: "Target", how: dict[str, Any]) -> "Timing":
         chosen: The model.
         how: Lengths, rounds and budget as they were typed; None for what is usual.
     """
-    from attncost.measure.sweep.lengths import octaves
+    from attncost.measure.subjects.lengths import octaves
     from attncost.measure.sweep.plan import Plan
     from attncost.measure.sweep.task import Named, Task
     from attncost.report.measured import ended
+    from attncost.report.timing import Timing
 
     given = how["lengths"]
     plan = Plan(
@@ -73,9 +62,11 @@ def timed(chosen: "Target", how: dict[str, Any]) -> "Timing":
         "budget": plan.budget,
     }
     facts = {"model": chosen.name, "command": command("measure", [chosen.name], wishes)}
+    if not given and chosen.note:
+        facts["note"] = chosen.note
     task = Task(named=Named(model=chosen.name, qkv=qkv), plan=plan)
     found = swept(task, fresh_run(), facts=facts)
     notes = list(found.environment["notes"])
     if found.outcome.ended == "budget":
         notes.append(ended(found.outcome, found.environment))
-    return _timing(found.path, {**found.environment, "notes": notes}, found.samples)
+    return Timing.of(str(found.path), {**found.environment, "notes": notes}, found.samples)

@@ -4,6 +4,7 @@ from typing import Annotated
 
 import typer
 
+from attncost.cli._cells import seconds
 from attncost.cli._command import changed, command
 from attncost.cli._patient import patient
 from attncost.cli._progress import bar, held
@@ -19,7 +20,9 @@ def doctor(
     length: Annotated[
         int | None, typer.Option(help="tokens; 2048 or what there is time for, if left out")
     ] = None,
-    budget: Annotated[float, typer.Option(help="seconds after which no check begins")] = 60,
+    budget: Annotated[
+        str, typer.Option(help="time after which no check begins, such as 20s or 2m")
+    ] = "60s",
     only: Annotated[
         str | None, typer.Option(help="checks to run, such as fast_path,allocator")
     ] = None,
@@ -32,6 +35,7 @@ def doctor(
     For instance: attncost doctor layer:d_model=512,heads=8 --length 1024
     """
     from attncost.measure.clocks.clock import clock_for
+    from attncost.measure.doctor.instruments import Instruments
     from attncost.measure.doctor.run import run_doctor, sized
     from attncost.measure.store.environment import environment
     from attncost.report.diagnosed import doctor_document
@@ -41,11 +45,14 @@ def doctor(
     names = None if only is None else [name.strip() for name in only.split(",")]
     examined = patient(model, length=length)
     wishes = changed(doctor, {"length": length, "budget": budget, "only": only})
-    again = command("doctor", [model], wishes)
+    again, time = command("doctor", [model], wishes), seconds(budget, of="--budget")
+    read = Instruments()
     with held("cpu"):
-        examined = sized(examined, budget=budget, only=names)
+        examined = sized(examined, budget=time, only=names, instruments=read)
         with bar() as progress:
-            found = run_doctor(examined, budget=budget, only=names, progress=progress)
+            found = run_doctor(
+                examined, budget=time, only=names, instruments=read, progress=progress
+            )
     document = doctor_document(
         found,
         name=examined.name,

@@ -1,21 +1,18 @@
 """`attncost fit`: the law of runs or of a published table, and the verdict on it."""
 
-import json
-import re
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
-from textwrap import fill
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from attncost.cli._command import changed, command
 from attncost.core.errors import ShapeError, StorageError, UnknownName
 
 if TYPE_CHECKING:
     from attncost.measure.laws.law import Law, Margins
-    from attncost.measure.laws.run import Laws
-
-_WIDTH = 80
+    from attncost.measure.laws.series import Laws
+    from attncost.report.document import Document
 
 
 def fit(
@@ -48,7 +45,9 @@ def fit(
     to is named after the laws of the others.
     """
     from attncost.measure.laws.law import Margins
-    from attncost.measure.laws.run import Laws
+    from attncost.measure.laws.series import Laws
+    from attncost.report.fitted import fit_document
+    from attncost.report.plain import dumped
 
     margins, source = Margins(tolerance=tolerance), sources[0]
     if source.is_dir() or source.suffix == ".jsonl":
@@ -66,9 +65,15 @@ def fit(
         environments, laws = [], Laws({source.name: law}, {})
     if chart is not None:
         _draw(chart, laws)
-    typer.echo(
-        _dumped(sources, environments, laws) if as_json else _all(environments, laws, chart=chart)
+    wishes: dict[str, object] = {"d_model": d_model, "tolerance": tolerance, "subject": subject}
+    wishes |= {"across_environments": across_environments, "chart": chart}
+    document = fit_document(
+        laws,
+        sources=[str(one) for one in sources],
+        environments=environments,
+        command=command("fit", sources, changed(fit, wishes)),
     )
+    typer.echo(dumped(document) if as_json else _written(document, chart=chart))
 
 
 def _left_out(option: object, reason: str) -> None:
@@ -95,7 +100,7 @@ def _runs(
     paths: list[Path], *, subject: str | None, margins: "Margins", across_environments: bool
 ) -> "tuple[list[dict[str, Any]], Laws]":
     from attncost.measure.laws.pooled import pooled
-    from attncost.measure.laws.run import laws_of
+    from attncost.measure.laws.series import laws_of
     from attncost.measure.store.store import read
 
     runs = {}
@@ -138,90 +143,13 @@ def _draw(path: Path, laws: "Laws") -> None:
         ) from error
 
 
-def _dumped(sources: list[Path], environments: list[dict[str, Any]], laws: "Laws") -> str:
-    facts = {
-        "schema": "attncost.fit/2",
-        "sources": [str(source) for source in sources],
-        "environments": environments,
-        "laws": [{"subject": name, **asdict(law)} for name, law in laws.fitted.items()],
-        "without": laws.without,
-    }
-    return json.dumps(facts, indent=2, allow_nan=False)
+def _written(document: "Document", *, chart: Path | None) -> str:
+    """Write the document, and what is never broken into lines: a command and a path."""
+    from attncost.report.text import text
 
-
-def _all(environments: list[dict[str, Any]], laws: "Laws", *, chart: Path | None) -> str:
-    lines = [f"{name}: no law; {reason}" for name, reason in laws.without.items()]
-    lines += [f"Note: {note}" for one in environments for note in one.get("notes", ())]
-    command = str(environments[0].get("command", "")) if environments else ""
-    texts = [_text(name, law, command) for name, law in laws.fitted.items()]
-    # A path is never broken into lines.
-    drawn = [] if chart is None else [f"The picture is in {chart}."]
-    return "\n\n".join([*texts, *(fill(line, _WIDTH) for line in lines), *drawn])
-
-
-def _text(name: str, law: "Law", command: str) -> str:
-    from attncost.measure.laws.sentences import because, sentences
-    from attncost.measure.laws.verdict import rule
-
-    verdict, *rest = sentences(law)
-    return "\n".join(
-        [
-            fill(f"{name}: {verdict}", _WIDTH),
-            *(fill(f"- {line}", _WIDTH, subsequent_indent="  ") for line in because(law)),
-            "",
-            *(fill(line, _WIDTH) for line in rest),
-            *(line for one in law.alike for line in _missing(one.varies, command)),
-            "",
-            *_rows(law),
-            "",
-            fill(rule(law.margins), _WIDTH),
-        ]
-    )
-
-
-def _missing(varies: str, command: str) -> list[str]:
-    """Return the runs that would tell terms apart, where the command of this one shows how."""
-    found = re.search(r"\bheads=(\d+)", command)
-    if varies != "heads" or found is None:
-        return []
-    heads = int(found[1])
-    # What divides the features like these: a half, or else one.
-    other = heads // 2 if heads % 2 == 0 else 1
-    if other == heads:
-        return []
-    line = f"{command[: found.start()]}heads={other}{command[found.end() :]}"
-    return [f"  {_without_output(line)}"]
-
-
-def _without_output(command: str) -> str:
-    """Leave out where the run went: a run is never overwritten."""
-    return re.sub(r" (--output|-o) \S+", "", command)
-
-
-def _rows(law: "Law") -> list[str]:
-    """Return the table: every length, and the exponent from the length above it."""
-    from attncost.core.units import show
-
-    lines = [
-        f"{'':>7} {'':>9} {'':^21} {'':>9} {'':>7}  {'exponent':>9}",
-        f"{'length':>7} {'time':>9} {'interval':^21} {'law':>9} {'error':>7}  "
-        f"{'time':>9} {'formula':>7}",
-    ]
-    for point, step in zip(law.points, (None, *law.exponents), strict=True):
-        value, low, high = (
-            show(x or 0.0, "seconds")
-            for x in (point.seconds.value, point.seconds.low, point.seconds.high)
-        )
-        line = (
-            f"{point.length:>7,} {value:>9} {f'{low} - {high}':^21} "
-            f"{show(point.fitted, 'seconds'):>9} {100 * point.error:>+6.1f}%"
-        )
-        if step:
-            line += f"  {step.measured.value or 0.0:>9.2f} {step.theory:>7.2f}"
-        lines.append(line)
-    measured = law.overall.measured
-    lines.append(
-        f"all lengths: time n^{measured.value:.2f} [{measured.low:.2f}, {measured.high:.2f}], "
-        f"formula n^{law.overall.theory:.2f}"
-    )
-    return lines
+    parts, missing = [text(document)], document.facts["missing"]
+    if missing is not None:
+        parts.append(f"Runs of other heads:\n  {missing}")
+    if chart is not None:
+        parts.append(f"The picture is in {chart}.")
+    return "\n\n".join(parts)

@@ -118,25 +118,23 @@ def _calibrated(given: dict[str, Any]) -> None:
 
 
 def _measured(given: dict[str, Any]) -> Swept:
-    from attncost.measure.sweep.target import target
+    from attncost.measure.subjects.target import target
 
     chosen = target(given["model"])
     task = asked(given, chosen)
     facts = {"model": chosen.name, "command": again(given, task)}
+    if given["lengths"] is None and chosen.note:
+        facts["note"] = chosen.note
     return swept(task, given["output"] or fresh_run(), facts=facts)
 
 
 def _print(found: Swept, *, as_json: bool) -> None:
-    from attncost.measure.laws.run import series
-    from attncost.measure.store.summary import measured
-    from attncost.report.measured import run_document
+    from attncost.report.measured import medians, run_document
     from attncost.report.plain import dumped
     from attncost.report.text import text
 
-    order = {id(sample): place for place, sample in enumerate(found.samples)}
-    named = sorted(series(found.samples).items(), key=lambda one: min(order[id(s)] for s in one[1]))
     document = run_document(
-        {name: measured(rows) for name, rows in named},
+        medians(found.samples),
         run=str(found.path),
         environment=found.environment,
         outcome=found.outcome,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from attncost.cli._command import changed, command
+from attncost.cli._progress import held
 from attncost.core.errors import ShapeError, StorageError
 
 if TYPE_CHECKING:
@@ -46,6 +47,7 @@ def profile(
     For instance: attncost profile demo --length 128 --trace trace.json
     """
     from attncost.measure.attribution.real import real
+    from attncost.measure.clocks.threads import threads as given
     from attncost.report.plain import dumped
     from attncost.report.profiled import Profiled, profile_document
     from attncost.report.text import text
@@ -57,7 +59,7 @@ def profile(
     wishes: dict[str, object] = {"length": length, "batch": batch, "training": training}
     wishes |= {"threads": threads, "rounds": rounds, "trace": trace}
     again = command("profile", [model], changed(profile, wishes))
-    with _threads(threads), _told(f"profiling {model} ..."):
+    with given(threads), _told(f"profiling {model} ..."):
         chosen = real(model, length=length, batch=batch)
         found = _profiled(chosen, training=training, rounds=rounds)
     if trace is not None:
@@ -82,23 +84,10 @@ def _profiled(chosen: "Real", *, training: bool, rounds: int) -> "Profile":
     from attncost.measure.attribution.profile import profile as profiled
 
     module = chosen.module.train(training)
-    with foreign(chosen.name), torch.set_grad_enabled(training):
+    on_gpu = any(parameter.is_cuda for parameter in module.parameters())
+    device = held("cuda" if on_gpu else "cpu")
+    with device, foreign(chosen.name), torch.set_grad_enabled(training):
         return profiled(module, *chosen.inputs, training=training, rounds=rounds, **chosen.options)
-
-
-@contextmanager
-def _threads(count: int) -> Iterator[None]:
-    """Give PyTorch so many threads for a while."""
-    import torch
-
-    before = torch.get_num_threads()
-    torch.set_num_threads(count)
-    # The first vector mathematics of a process is racy in torch 2.13; let it be this.
-    torch.ones(1 << 14).exp().log()
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
 
 
 @contextmanager

@@ -14,7 +14,7 @@ from attncost.cli._timing import taken, timed
 from attncost.core.errors import ShapeError, StorageError
 
 if TYPE_CHECKING:
-    from attncost.measure.sweep.target import Target
+    from attncost.measure.subjects.target import Target
     from attncost.report.document import Document
     from attncost.report.padding import Text
 
@@ -62,7 +62,7 @@ def report(
     For instance: attncost report demo -o page.html
     """
     from attncost.cost.reading import preset
-    from attncost.measure.sweep.target import target
+    from attncost.measure.subjects.target import target
     from attncost.report.findings import priced_lengths
     from attncost.report.findings import report as gathered
 

@@ -13,7 +13,7 @@ from attncost.cost.memory.footprint import Footprint
 from attncost.report.bounds import bounded, exactness, least, why_at_most
 from attncost.report.conventions import Utilisation, as_others, by_convention, used
 from attncost.report.document import Column, Document, Finding, Section, Table
-from attncost.report.folded import CONTAINERS, ROWS, fitting, folded, indented, nested
+from attncost.report.folded import CONTAINERS, ROWS, fitting, folded, nested, tree
 from attncost.report.remembered import memory_facts, memory_finding, memory_sections
 from attncost.report.subject import TOTALS, Subject
 
@@ -200,11 +200,12 @@ def by_module(counted: Counted, *, command: str, depth: int | None = None) -> Ta
     rows: list[tuple[Any, ...]] = [
         ("the whole", None, counted.useful, 1.0, counted.attention_share or None)
     ]
-    for fold in folded((name, alike) for name, alike in shown.items() if nested(name) <= depth):
+    folds = folded((name, alike) for name, alike in shown.items() if nested(name) <= depth)
+    for line, fold in tree(folds):
         one, times = int(costs[fold.names[0]].useful), len(fold.names)
         share = times * one / counted.useful
         core = int(attention[fold.names[0]].useful) / one
-        rows.append((indented(fold.parts), times if times > 1 else None, one, share, core or None))
+        rows.append((line, times if times > 1 else None, one, share, core or None))
     return Table(
         title="Cost of each module",
         columns=(

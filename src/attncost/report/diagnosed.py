@@ -63,14 +63,14 @@ def doctor_document(
 
 
 def doctor_chapter(found: Sequence[Diagnosis], *, command: str) -> Chapter:
-    """Return what a report says of it: one section, and what costs among its findings."""
-    sections = _sections(found, command)
+    """Return what a report says of it: one section, and one finding of all that costs."""
+    costly, rest = _costly(found), [one for one in found if one.verdict != "costs"]
     return Chapter(
-        _findings(found, command),
+        (_summary(found, command),),
         Section(
             title="What defaults waste on this machine",
-            text=tuple(f"{part.title}: {line}" for part in sections for line in part.text),
-            blocks=tuple(block for part in sections for block in part.blocks),
+            text=(*(_remedy(one) for one in costly), *(_open(one) for one in rest)),
+            blocks=(_table([*costly, *rest], command),) if found else (),
         ),
     )
 
@@ -80,9 +80,51 @@ def diagnosis_facts(one: Diagnosis) -> dict[str, Any]:
     return {**asdict(one), "memory": one.memory}
 
 
+def _costly(found: Sequence[Diagnosis]) -> list[Diagnosis]:
+    """Return what costs: what every call pays before what code must ask for, most first."""
+    costly = (one for one in found if one.verdict == "costs")
+    return sorted(costly, key=lambda one: (one.optional, -_weight(one)))
+
+
+def _summary(found: Sequence[Diagnosis], command: str) -> Finding:
+    """Return how many checks cost, and which of them most."""
+    costly = _costly(found)
+    ended = {one.check for one in found if one.verdict not in ("failed", "not run")}
+    count, others = len({one.check for one in costly}), len({one.check for one in found} - ended)
+    values: dict[str, Any] = {"costly": count, "checks": len(ended), "unanswered": others}
+    beside = f" {others} more gave no answer." if others else ""
+    if not costly:
+        said = f"The doctor: none of {len(ended)} checks is known to cost time or memory here."
+        return Finding(key="doctor", text=said + beside, values=values, command=command)
+    most = costly[0]
+    verb = "costs" if count == 1 else "cost"
+    said = f"The doctor: {count} of {len(ended)} checks {verb} time or memory here, most of all "
+    values |= {"most": most.key, "time": most.time and asdict(most.time), "memory": most.memory}
+    text = f"{said}{most.key}: {_ratios(most)}.{beside}"
+    return Finding(key="doctor", text=text, values=values, command=command)
+
+
+def _ratios(one: Diagnosis) -> str:
+    time = f"{show(one.time.figure, 'times')} the time" if one.time else ""
+    memory = f"{show(one.memory, 'times')} the memory" if one.memory else ""
+    return ", ".join(filter(None, (time, memory)))
+
+
+def _remedy(one: Diagnosis) -> str:
+    return f"{one.key}: {_where(one)}{one.what}: {one.reason} Do: {one.advice} Undo: {one.undo}"
+
+
+def _where(one: Diagnosis) -> str:
+    return "where code asks for it, " if one.optional else ""
+
+
+def _open(one: Diagnosis) -> str:
+    return f"{_TITLES[one.verdict]}: {_line(one)}"
+
+
 def _findings(found: Sequence[Diagnosis], command: str) -> tuple[Finding, ...]:
     """Return a sentence for each that costs, or one that nothing does."""
-    costly = sorted((one for one in found if one.verdict == "costs"), key=_weight, reverse=True)
+    costly = _costly(found)
     if costly:
         return tuple(_finding(one, command) for one in costly)
     fine, open_ones = (
@@ -99,7 +141,7 @@ def _finding(one: Diagnosis, command: str) -> Finding:
     memory = f" and {show(one.memory, 'times')} the memory" if one.memory else ""
     return Finding(
         key=f"doctor_{one.key}",
-        text=f"{one.key}: {one.what}: {time}{memory}. {_sentence(one.reason)}",
+        text=f"{one.key}: {_where(one)}{one.what}: {time}{memory}. {_sentence(one.reason)}",
         values={**asdict(one.time), "memory": one.memory, "do": one.advice, "undo": one.undo},
         command=command,
     )
@@ -107,11 +149,11 @@ def _finding(one: Diagnosis, command: str) -> Finding:
 
 def _sections(found: Sequence[Diagnosis], command: str) -> list[Section]:
     sections = []
-    costly = sorted((one for one in found if one.verdict == "costs"), key=_weight, reverse=True)
-    if costly:
+    if costly := _costly(found):
         sections.append(Section(title="What to do", text=tuple(_advised(costly))))
     timed = [one for one in found if one.time]
     if timed:
+        timed.sort(key=lambda one: (one.verdict != "costs", one.optional, -_weight(one)))
         sections.append(Section(title="Measured", blocks=(_table(timed, command),)))
     for verdict, title in _TITLES.items():
         lines = tuple(_line(one) for one in found if one.verdict == verdict)
@@ -120,17 +162,25 @@ def _sections(found: Sequence[Diagnosis], command: str) -> list[Section]:
     return sections
 
 
-def _table(timed: Sequence[Diagnosis], command: str) -> Table:
+def _table(shown: Sequence[Diagnosis], command: str) -> Table:
+    """Return a row for each answer, in their order."""
     clocks: dict[str, list[str]] = {}
-    for one in timed:
-        clocks.setdefault(one.clock, []).append(one.key)
-    usual = max(clocks, key=lambda clock: len(clocks[clock]))
+    for one in shown:
+        if one.time:
+            clocks.setdefault(one.clock, []).append(one.key)
+    usual = max(clocks, key=lambda clock: len(clocks[clock]), default="not measured")
     others = "".join(
         f", for {', '.join(keys)} {clock}" for clock, keys in clocks.items() if clock != usual
     )
     rows = tuple(
-        (one.key, one.verdict, one.time and one.time.figure, _interval(one), one.memory)
-        for one in sorted(timed, key=lambda one: (one.verdict != "costs", -_weight(one)))
+        (
+            one.key,
+            one.verdict,
+            one.time and one.time.figure,
+            one.time and _interval(one),
+            one.memory,
+        )
+        for one in shown
     )
     note = _NOTE.format(clocks=f"{usual}{others}")
     return Table(title="Measured", columns=_COLUMNS, rows=rows, note=note, command=command)

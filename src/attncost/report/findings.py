@@ -8,7 +8,7 @@ from attncost.cost.configuration import Configuration
 from attncost.measure.doctor.interface import Diagnosis
 from attncost.measure.speed.calibration import Calibration
 from attncost.measure.speed.predict import PredictedTime
-from attncost.measure.sweep.target import Target
+from attncost.measure.subjects.target import Target
 from attncost.report.alternatives import alternatives
 from attncost.report.counted import facts as counted_facts
 from attncost.report.diagnosed import diagnosis_facts, doctor_chapter
@@ -21,7 +21,8 @@ from attncost.report.priced import priced
 from attncost.report.remembered import Held, memory_chapter, memory_facts
 from attncost.report.roofline import roofline
 from attncost.report.subject import Subject
-from attncost.report.timed import Timing, own_subject, timed
+from attncost.report.timed import timed
+from attncost.report.timing import Timing, own_subject
 
 # Of a run's first row: what a page says in its own places.
 _ELSEWHERE: Final = ("schema", "kind", "command")

@@ -94,12 +94,24 @@ def fitting(shown: Mapping[str, Hashable], most: int) -> int:
     return 1
 
 
-def indented(parts: Sequence[str]) -> str:
-    """Show the last word, or the word and number of a layer, below what holds it.
+def tree(folds: Iterable[Fold]) -> list[tuple[str, Fold]]:
+    """Return folds with what each line of a tree says: its name, without that of a line above.
 
-    >>> indented(["layers", "0-31", "mlp"]), indented(["layers", "0-31"])
-    ('  mlp', 'layers.0-31')
+    >>> found = folded([("a", 1), ("a.0", 2), ("a.0.b", 3), ("c.d", 4)])
+    >>> [name for name, _ in tree(found)]
+    ['a', '  0', '    b', 'c.d']
     """
-    words = 2 if len(parts) > 1 and parts[-1][0].isdecimal() else 1
-    depth = sum(not part[0].isdecimal() for part in parts)
-    return "  " * (depth - 1) + ".".join(parts[-words:])
+    lines, above = [], list[Fold]()
+    for fold in folds:
+        while above and not _lies_in(fold, above[-1]):
+            above.pop()
+        rest = fold.parts[len(above[-1].parts) if above else 0 :]
+        lines.append(("  " * len(above) + ".".join(rest), fold))
+        above.append(fold)
+    return lines
+
+
+def _lies_in(fold: Fold, other: Fold) -> bool:
+    """Say whether each module of a fold lies in one of another."""
+    holders = tuple(f"{name}." for name in other.names)
+    return all(name.startswith(holders) for name in fold.names)

@@ -7,17 +7,10 @@ from typing import Final
 from attncost.draw.chart import Axis, Chart, Mark, Point, Series
 from attncost.measure.laws.law import Law
 from attncost.measure.laws.sentences import grows, long_end
+from attncost.measure.laws.words import WORDS
 
 # Between two lengths the law bends, and a straight line would not show it.
 _BETWEEN: Final = 4
-_NAMES: Final = {
-    "constant": "constant",
-    "linear": "linear part",
-    "core": "attention",
-    "flops": "all FLOPs",
-    "bytes": "bytes",
-    "faults": "page faults",
-}
 
 
 def law_chart(name: str, law: Law) -> Chart:
@@ -56,7 +49,7 @@ def _terms(law: Law, lengths: list[float]) -> Iterator[Series]:
         points = [(n, each * law.amount(term, n)) for n in lengths]
         shown = tuple(Point(n, seconds) for n, seconds in points if seconds > 0)
         if len(shown) > 1:
-            yield Series(_NAMES[term.name], shown)
+            yield Series(WORDS[term.name].short, shown)
 
 
 def _lengths(law: Law) -> Iterator[float]:

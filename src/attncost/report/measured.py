@@ -1,12 +1,15 @@
 """The document of a run: what each cell took, in time and memory, and what to ask next."""
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
 from attncost.core.units import show
-from attncost.measure.store.summary import FEWEST, Measured
+from attncost.measure.laws.series import series
+from attncost.measure.store.differences import cautions
+from attncost.measure.store.sample import Sample
+from attncost.measure.store.summary import FEWEST, Measured, measured
 from attncost.measure.sweep.sweep import Outcome
 from attncost.report.document import Column, Document, Section, Table
 
@@ -19,8 +22,15 @@ _COLUMNS = (
 )
 
 
+def medians(samples: Sequence[Sample]) -> dict[str, tuple[Measured, ...]]:
+    """Return the cells of each series, in the order in which series were first sampled."""
+    first = {id(sample): place for place, sample in enumerate(samples)}
+    named = sorted(series(samples).items(), key=lambda one: first[id(one[1][0])])
+    return {name: measured(rows, series=name) for name, rows in named}
+
+
 def run_document(
-    series: Mapping[str, Sequence[Measured]],
+    cells: Mapping[str, Sequence[Measured]],
     *,
     run: str,
     environment: Mapping[str, Any],
@@ -29,7 +39,7 @@ def run_document(
     """Return the medians of a run, one table a series.
 
     Args:
-        series: What was measured, by the name of its series and the length.
+        cells: What was measured, by the name of its series and the length.
         run: The folder that holds the samples.
         environment: The first row of the store; its `notes` are what a reader must know, such as
             cells that were skipped.
@@ -40,11 +50,11 @@ def run_document(
         Table(
             title=name,
             columns=_COLUMNS,
-            rows=tuple(_row(cell) for cell in cells),
+            rows=tuple(map(_row, found)),
             command=command,
         )
-        for name, cells in series.items()
-        if cells
+        for name, found in cells.items()
+        if found
     )
     return Document(
         schema="attncost.measure/1",
@@ -60,6 +70,8 @@ def run_document(
                 title=f"Every sample is in {run}",
                 text=(
                     *notes,
+                    *cautions(environment),
+                    *_waited(cells.values()),
                     f"The clock is {environment['clock']}: {environment['clock_reason']}.",
                     ended(outcome, environment),
                     _next(run, tables),
@@ -72,7 +84,7 @@ def run_document(
             "notes": notes,
             "outcome": asdict(outcome),
             "medians": [
-                {"series": name, **asdict(cell)} for name, cells in series.items() for cell in cells
+                {"series": name, **asdict(cell)} for name, found in cells.items() for cell in found
             ],
         },
     )
@@ -98,6 +110,17 @@ def ended(outcome: Outcome, environment: Mapping[str, Any]) -> str:
             f"{plan['budget']:g} s was spent{known}; --budget allows more."
         )
     return f"All {rounds} were taken{known}; --rounds allows more."
+
+
+def _waited(cells: Iterable[Sequence[Measured]]) -> Iterator[str]:
+    """Say how many samples waited for a core for long, if any did."""
+    every = [cell for found in cells for cell in found]
+    number = sum(cell.disturbed for cell in every)
+    if number:
+        yield (
+            f"{number:,} of {sum(cell.rounds for cell in every):,} samples waited for a core for "
+            "more than 5 % of their time, which CPU time leaves out and wall time does not."
+        )
 
 
 def _next(run: str, tables: Sequence[Table]) -> str:

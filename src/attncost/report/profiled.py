@@ -8,7 +8,7 @@ from attncost.core.units import show
 from attncost.measure.attribution.kinds import BETWEEN
 from attncost.measure.attribution.profiled import ModuleTime, PartTime, Profile
 from attncost.report.document import Column, Document, Finding, Section, Table
-from attncost.report.folded import CONTAINERS, ROWS, fitting, folded, indented, nested
+from attncost.report.folded import CONTAINERS, ROWS, fitting, folded, nested, tree
 
 _SCHEMA: Final = "attncost.profile/1"
 _OPERATORS: Final = 12
@@ -134,10 +134,8 @@ def _modules(found: Profile, command: str) -> Table:
     rows: list[tuple[Any, ...]] = []
     if "" in known:
         rows.append(_row("the whole", [known[""]], found))
-    rows += [
-        _row(indented(fold.parts), [known[name] for name in fold.names], found)
-        for fold in folded(pair for pair in shown.items() if nested(pair[0]) <= depth)
-    ]
+    folds = folded(pair for pair in shown.items() if nested(pair[0]) <= depth)
+    rows += [_row(line, [known[n] for n in fold.names], found) for line, fold in tree(folds)]
     rows += [(part.name, None, part.seconds, part.seconds, part.share) for part in found.elsewhere]
     return Table(
         title="Time of each module",

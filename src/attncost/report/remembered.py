@@ -7,7 +7,7 @@ from typing import Any, Final, final
 from attncost.core.units import show
 from attncost.cost.memory.footprint import PARTS, Footprint
 from attncost.report.document import Chapter, Column, Finding, Section, Table
-from attncost.report.folded import CONTAINERS, ROWS, fitting, folded, indented, nested
+from attncost.report.folded import CONTAINERS, ROWS, fitting, folded, nested, tree
 
 WHEN: Final = {
     "forward": "in the forward pass",
@@ -159,10 +159,11 @@ def _kept(
     }
     deepest = fitting(shown, ROWS) if depth is None else depth
     rows: list[tuple[Any, ...]] = [("the whole", None, whole, 1.0)]
-    for fold in folded(pair for pair in shown.items() if nested(pair[0]) <= deepest):
+    folds = folded(pair for pair in shown.items() if nested(pair[0]) <= deepest)
+    for line, fold in tree(folds):
         one, times = within[fold.names[0]], len(fold.names)
         alike = times if times > 1 else None
-        rows.append((indented(fold.parts), alike, one, times * one / whole))
+        rows.append((line, alike, one, times * one / whole))
     return tuple(rows)
 
 

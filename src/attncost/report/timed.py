@@ -2,42 +2,22 @@
 
 import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any, Final, final
+from dataclasses import asdict
+from typing import Any, Final
 
 from attncost.core.units import show
 from attncost.cost.peak import peak_elements
 from attncost.draw.chart import MOST_SERIES, Axis, Chart, Point, Series
 from attncost.measure.laws.law import Law
-from attncost.measure.laws.run import Laws
 from attncost.measure.laws.sentences import changes, grows, long_end, shares, written
 from attncost.measure.store.summary import Measured
-from attncost.measure.sweep.target import KEEPS_WEIGHTS, OWN, Target
+from attncost.measure.subjects.target import KEEPS_WEIGHTS, Target
 from attncost.report.document import Chapter, Column, Figure, Finding, Section, Table
+from attncost.report.timing import Timing, own_attention
 
 _FLOAT32: Final = 4
 _LONG: Final = 1e6
 _TOKENS: Final = Axis(label="tokens", unit="tokens")
-
-
-@final
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Timing:
-    """What a sweep measured.
-
-    Attributes:
-        run: The folder of its samples.
-        environment: The first row of that folder.
-        cells: Medians, in the order of subjects and lengths.
-        laws: The law of each subject that has one.
-        attentions: What computes attention in each subject.
-    """
-
-    run: str
-    environment: Mapping[str, Any]
-    cells: Sequence[Measured]
-    laws: Laws
-    attentions: Mapping[str, str]
 
 
 def timed(target: Target, timing: Timing) -> Chapter:
@@ -58,23 +38,26 @@ def timed(target: Target, timing: Timing) -> Chapter:
 def _findings(timing: Timing, command: str) -> Iterable[Finding]:
     """Compare the model's own attention with one that keeps its weights, where both were run."""
     longest = max(cell.length for cell in timing.cells)
-    last = {timing.attentions[c.subject]: c for c in timing.cells if c.length == longest}
-    name = _own(last)
+    at_end = {cell.subject: cell for cell in timing.cells if cell.length == longest}
+    last = {name: at_end[series] for name, series in timing.series_of(at_end).items()}
+    name = own_attention(last)
     own, naive = last[name], next((n for n in last if n in KEEPS_WEIGHTS and n != name), None)
     times = holds = ""
     if naive:
-        times = f", {show(last[naive].seconds / own.seconds, 'times')} as long with {naive}"
-        holds = f", {show(last[naive].peak_bytes, 'bytes')} with {naive}"
+        other = timing.called(naive, last[naive].subject)
+        times = f", {show(last[naive].seconds / own.seconds, 'times')} as long with {other}"
+        holds = f", {show(last[naive].peak_bytes, 'bytes')} with {other}"
+    said = timing.called(name, own.subject)
     yield Finding(
         key="measured_time",
-        text=f"{longest:,} tokens take {show(own.seconds, 'seconds')} here with {name}{times}.",
+        text=f"{longest:,} tokens take {show(own.seconds, 'seconds')} here with {said}{times}.",
         values={"length": longest, "seconds": {key: c.seconds for key, c in last.items()}},
         command=command,
     )
     yield Finding(
         key="measured_memory",
         text=(
-            f"{longest:,} tokens hold {show(own.peak_bytes, 'bytes')} at once with {name}{holds}."
+            f"{longest:,} tokens hold {show(own.peak_bytes, 'bytes')} at once with {said}{holds}."
         ),
         values={"length": longest, "peak_bytes": {key: c.peak_bytes for key, c in last.items()}},
         command=command,
@@ -82,14 +65,14 @@ def _findings(timing: Timing, command: str) -> Iterable[Finding]:
 
 
 def _verdict(timing: Timing, command: str) -> Iterable[Finding]:
-    names = {timing.attentions[subject]: subject for subject in timing.laws.fitted}
+    names = timing.series_of(timing.laws.fitted)
     if not names:
         return
-    name = _own(names)
+    name = own_attention(names)
     law = timing.laws.fitted[names[name]]
     yield Finding(
         key="law",
-        text=_answer(name, law),
+        text=_answer(timing.called(name, names[name]), law),
         values={
             "subject": names[name],
             "verdict": law.verdict.word,
@@ -107,18 +90,6 @@ def _verdict(timing: Timing, command: str) -> Iterable[Finding]:
 def _said(law: Law) -> tuple[str, ...]:
     """Say what its law is, and what else than FLOPs takes the time."""
     return (law.verdict.sentence, *shares(law), long_end(law), grows(law), *changes(law))
-
-
-def own_subject(timing: Timing) -> str:
-    """Return the subject of the model's own attention, or else the first."""
-    names = {attention: subject for subject, attention in timing.attentions.items()}
-    return names[_own(names)]
-
-
-def _own(names: Iterable[str]) -> str:
-    """Return the model's own attention, or else the first."""
-    first, *_ = given = list(names)
-    return next((name for name in given if name in OWN), first)
 
 
 def _answer(name: str, law: Law) -> str:
@@ -146,6 +117,10 @@ def _brief(length: float | None) -> str:
     return "" if length is None else show(length, "tokens" if length < _LONG else "count")
 
 
+def _call(timing: Timing) -> str:
+    return "call" if timing.unusual else "forward call"
+
+
 def _times(target: Target, timing: Timing, command: str) -> Figure:
     cells, laws = timing.cells, timing.laws.fitted
 
@@ -153,7 +128,7 @@ def _times(target: Target, timing: Timing, command: str) -> Figure:
         return Point(cell.length, cell.seconds, cell.low, cell.high)
 
     chart = Chart(
-        title=f"One forward call of {target.configuration.name}",
+        title=f"One {_call(timing)} of {target.configuration.name}",
         description=(
             "Markers: median time with its 95 % interval against tokens. Lines: the law fitted to "
             f"it.{_left_out(cells)}"
@@ -168,7 +143,7 @@ def _times(target: Target, timing: Timing, command: str) -> Figure:
         for c in cells
     )
     table = Table(
-        title="Time of one forward call",
+        title=f"Time of one {_call(timing)}",
         columns=(
             Column("attention"),
             Column("tokens", "tokens"),
@@ -199,7 +174,7 @@ def _memory(target: Target, timing: Timing, command: str) -> Figure:
         series=tuple(_series(cells, marker, lambda cell: _formula(target, timing, cell))),
     )
     table = Table(
-        title="Peak memory of one forward call",
+        title=f"Peak memory of one {_call(timing)}",
         columns=(
             Column("attention"),
             Column("tokens", "tokens"),
@@ -288,7 +263,7 @@ def _predicted(laws: Mapping[str, Law], cell: Measured) -> float | None:
 
 def _formula(target: Target, timing: Timing, cell: Measured) -> int | None:
     keeps = target.keeps_weights(timing.attentions[cell.subject])
-    if keeps is None:
+    if keeps is None or cell.subject in timing.unusual:
         return None
     block = target.configuration.block
     peak: int = peak_elements(block, length=cell.length, keeps_weights=keeps)

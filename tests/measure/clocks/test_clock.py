@@ -6,8 +6,8 @@ import torch
 from torch.autograd.profiler import profile
 
 from attncost import ShapeError, UnsupportedOption
-from attncost.measure.clocks.clock import Clock, CpuClock, Reading, WallClock, clock_for
-from attncost.measure.clocks.usage import Usage
+from attncost.measure.clocks.clock import CpuClock, WallClock, clock_for
+from attncost.measure.clocks.interface import Clock
 from attncost.measure.held.memory import MemoryMonitor
 
 
@@ -68,16 +68,6 @@ def test_a_call_is_never_timed_under_a_profiler_or_a_meter():
 def test_nothing_is_timed_without_a_repeat():
     with pytest.raises(ShapeError, match="repeats must be at least 1, got 0"):
         Counted().time(lambda: None, 0)
-
-
-@pytest.mark.parametrize(("waited", "disturbed"), [(0.0, False), (0.09, False), (0.11, True)])
-def test_a_reading_that_waited_a_twentieth_of_its_time_is_disturbed(waited, disturbed):
-    nothing = Usage(
-        cpu_seconds=2, waited_seconds=waited, minor_faults=0, major_faults=0, switches=0
-    )
-    reading = Reading(1.0, 2.0, nothing)
-    assert reading.waited_share == pytest.approx(waited / 2)
-    assert reading.disturbed is disturbed
 
 
 def test_the_clock_of_a_cpu_says_why_it_is_used():

@@ -7,7 +7,7 @@ from time import process_time, sleep
 
 import pytest
 
-from attncost.measure.clocks.usage import Usage, counts_waiting, waited_share
+from attncost.measure.clocks.usage import Usage, counts_waiting, disturbed, waited_share
 
 COUNTED = pytest.mark.skipif(not counts_waiting(), reason="waiting is not counted here")
 
@@ -101,3 +101,10 @@ def test_no_count_is_negative_when_a_thread_took_its_own_away():
     assert used == Usage(
         cpu_seconds=0, waited_seconds=0, minor_faults=0, major_faults=0, switches=0
     )
+
+
+@pytest.mark.parametrize(
+    ("waited", "wall", "said"), [(0.0, 2, False), (0.09, 2, False), (0.11, 2, True)]
+)
+def test_what_waited_for_more_than_a_twentieth_of_its_time_is_disturbed(waited, wall, said):
+    assert disturbed(waited, wall) is said

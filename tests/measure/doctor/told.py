@@ -3,7 +3,7 @@
 import random
 from typing import final
 
-from attncost.measure.clocks.clock import Clock
+from attncost.measure.clocks.interface import Clock
 from attncost.measure.doctor.instruments import Instruments
 
 
@@ -42,4 +42,5 @@ class Told(Clock):
 
 
 def instruments(clock, **more):
-    return Instruments(clock=clock, wall=clock, memory=lambda call: 0, **more)
+    usual = {"wall": clock, "memory": lambda call: 0, "probe": lambda patient: 0.0}
+    return Instruments(clock=clock, **{**usual, **more})

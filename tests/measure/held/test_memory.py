@@ -12,8 +12,8 @@ from torch.autograd.profiler import profile
 from attncost import UnsupportedOption
 from attncost.measure.held.allocator import Memory, profiling, replay
 from attncost.measure.held.memory import MemoryMonitor
-from attncost.measure.sweep.case import Case
-from attncost.measure.sweep.layer import layer_subjects
+from attncost.measure.subjects.case import Case
+from attncost.measure.subjects.layer import layer_subjects
 
 FLOAT32 = 4
 

@@ -47,7 +47,7 @@ def test_speeds_are_those_of_the_two_parts():
 
 @pytest.mark.parametrize("law", [{}, {"constant": 0.0}, {"constant": 1e-1}, {"core_rate": 1e8}])
 def test_many_laws_at_once_are_those_of_one_at_a_time(law):
-    medians = summarise(samples(noise=0.2, repeats=7, **law), margins=Margins())
+    medians = summarise(samples(noise=0.2, repeats=7, **law), margins=Margins(), draws=200)
     terms = Terms.of(LENGTHS, full)
     for columns in (terms.columns, terms.columns_within(10), terms.columns[:, :2]):
         found = solve_each(columns, medians.draws)

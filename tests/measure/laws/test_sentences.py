@@ -152,3 +152,49 @@ def test_classes_that_cannot_be_told_apart_are_all_named():
     )
     few = fit_law(samples(noise=0.01, lengths=LENGTHS[:5]), predicted=full)
     assert grows(few).startswith("5 lengths are too few to name a class of growth: it takes 6")
+
+
+LINEAR = {n: 1e-4 + 1e-6 * n for n in MANY}
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize(
+    "times", [LINEAR, {n: 1e-9 * n**2 for n in MANY}, dict.fromkeys(MANY, 1e-3)]
+)
+def test_the_gap_is_the_least_over_the_classes_that_the_sentence_speaks_of(times, seed):
+    law = fit_medians(medians_of(shaken(times, noise=0.02, seed=seed)), predicted=full)
+    first, *rest = grows(law).removesuffix(".").split(", AICc ")
+    for text in rest:
+        number, others = text.split(" less than any ")
+        named = others.partition("class but ")[2].partition(", whose ")[0]
+        left_out = {one for part in named.split(" and ") for one in part.split(", ")} - {""}
+        spoken = {*law.growth.criteria} - left_out - {law.growth.name}
+        assert spoken
+        assert int(number) == round(min(law.growth.criteria[name] for name in spoken))
+        assert first.split()[-1] in ("grow", law.growth.name)
+
+
+def test_classes_whose_further_term_takes_no_time_are_named():
+    law = fit_law(shaken(LINEAR, noise=0.02), predicted=full)
+    assert law.growth.idle
+    text = grows(law)
+    assert text.startswith("Time grows as n, AICc ")
+    assert f"less than any class but {law.growth.idle[0]}" in text
+    assert text.endswith("no time that matters.")
+    own = replace(law.growth, name="n·w", idle=("n + n²",), gap=60.4)
+    assert grows(replace(law, growth=own)) == (
+        "Time grows as n·w, AICc 60 less than any class but n + n², whose n² takes no time that "
+        "matters."
+    )
+    flat = replace(law.growth, name="1", idle=("n·w", "n + n³"), gap=20.0)
+    assert grows(replace(law, growth=flat)) == (
+        "Time does not grow, AICc 20 less than any class but n·w and n + n³, whose n·w, n and n³ "
+        "take no time that matters."
+    )
+
+
+def test_two_lengths_are_said_to_be_too_few_and_not_to_grow_alike():
+    law = fit_law({64: [1e-3], 4096: [0.5]}, predicted=full)
+    said = " ".join(sentences(law))
+    assert "Two lengths place no crossover" in said
+    assert "alike" not in said

@@ -181,7 +181,7 @@ def test_an_error_that_noise_may_have_made_is_undecided_and_says_how_small_it_ma
 def test_a_few_samples_are_no_reason_to_call_noise_inconsistent():
     words = {
         fit_law(samples(noise=0.1, repeats=5, seed=seed), predicted=full).verdict.word
-        for seed in range(20)
+        for seed in range(10)
     }
     assert "inconsistent" not in words
 
@@ -190,7 +190,7 @@ def words(timings, runs):
     """Judge runs of a subject of full attention, without the intervals of its law."""
     found = []
     for seed in range(runs):
-        medians = summarise(timings(seed), margins=Margins(), draws=300)
+        medians = summarise(timings(seed), margins=Margins(), draws=200)
         terms = Terms.of(medians.lengths, full)
         steps = exponents(medians, terms.total)
         evidence = weigh(medians, terms, exponents=steps, formula="it", margins=Margins())
@@ -200,7 +200,7 @@ def words(timings, runs):
 
 # At this factor the best law with near enough speeds is off by 4.99 % rms, which is forgiven.
 FORGIVEN = 1.30299
-RUNS = 100
+RUNS = 60
 
 
 def test_the_error_that_is_forgiven_is_that():
@@ -210,24 +210,21 @@ def test_the_error_that_is_forgiven_is_that():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("repeats", [6, 15])
-@pytest.mark.parametrize("noise", [0.02, 0.05])
+@pytest.mark.parametrize(("noise", "repeats"), [(0.02, 15), (0.05, 6)])
 def test_what_is_forgiven_is_rarely_called_inconsistent(noise, repeats):
     found = words(
         lambda seed: shaken(stepped(FORGIVEN), noise=noise, repeats=repeats, seed=seed), RUNS
     )
     # In 5 of 100 runs, and what chance adds to that in 1 of 100 tests.
-    assert found.count("inconsistent") <= 10
+    assert found.count("inconsistent") <= 7
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("noise", [0.01, 0.15, 0.3])
+@pytest.mark.parametrize("noise", [0.01, 0.3])
 def test_a_true_law_is_hardly_ever_called_inconsistent(noise):
     found = words(lambda seed: samples(noise=noise, repeats=7, seed=seed, constant=0.0), RUNS)
     assert found.count("inconsistent") <= 2
-    assert (
-        found.count("undecided" if noise == 0.3 else "consistent") >= (noise != 0.15) * 0.9 * RUNS
-    )
+    assert found.count("undecided" if noise == 0.3 else "consistent") >= 0.9 * RUNS
 
 
 @pytest.mark.slow

@@ -8,7 +8,8 @@ from tests.measure.store.rows import ENVIRONMENT, SAMPLE
 
 from attncost import ShapeError, StorageError, UnsupportedOption
 from attncost.measure.store.export import export, table
-from attncost.measure.store.store import Run, rows
+from attncost.measure.store.reading import rows
+from attncost.measure.store.store import Run
 
 OLD = Path(__file__).parents[2] / "data" / "run-1"
 

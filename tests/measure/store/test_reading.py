@@ -6,8 +6,9 @@ import pytest
 from tests.measure.store.rows import ENVIRONMENT, SAMPLE
 
 from attncost import ShapeError, StorageError
+from attncost.measure.store.reading import rows
 from attncost.measure.store.sample import Sample, Skipped
-from attncost.measure.store.store import Run, read, rows
+from attncost.measure.store.store import Run, read
 
 OLD = Path(__file__).parents[2] / "data" / "run-1"
 
@@ -70,7 +71,10 @@ def test_a_cell_that_was_skipped_is_a_note_and_no_sample(run):
         mode="training",
     )
     assert replace(first, threads=2) not in found.skipped
-    assert found.notes == ("naive at 4096: out of memory", "full at 8: too slow")
+    assert found.notes == (
+        "naive at 4,096: out of memory",
+        "full, batch 4, training at 8: too slow",
+    )
     environment, samples = read(run.path)
     assert len(samples) == 1
     assert environment["notes"] == list(found.notes)

@@ -8,7 +8,8 @@ import pytest
 from tests.measure.store.rows import ENVIRONMENT, SAMPLE
 
 from attncost import AttnCostError, ShapeError, StorageError
-from attncost.measure.store.store import Run, read, rows
+from attncost.measure.store.reading import rows
+from attncost.measure.store.store import Run, read
 
 OLD = Path(__file__).parents[2] / "data" / "run-1"
 # Starts a run in this folder and says so at every row, for as long as it is let.

@@ -26,28 +26,32 @@ def sample(subject, length, seconds, *, warmup=False, **counted):
     )
 
 
-def test_cells_are_grouped_in_the_order_of_subjects_and_lengths_without_warm_up():
+def test_cells_of_a_series_are_grouped_by_length_without_warm_up():
     samples = [
         sample("b", 8, 100.0, warmup=True),
         sample("b", 16, 3.0),
-        sample("a", 8, 7.0),
         *(sample("b", 8, seconds) for seconds in (1.0, 5.0, 2.0)),
     ]
-    found = measured(samples)
-    assert [(cell.subject, cell.length) for cell in found] == [("b", 8), ("b", 16), ("a", 8)]
+    found = measured(samples, series="b, batch 4")
+    assert [(cell.subject, cell.length) for cell in found] == [
+        ("b, batch 4", 8),
+        ("b, batch 4", 16),
+    ]
     first = found[0]
     assert (first.seconds, first.low, first.high) == (2.0, 1.0, 5.0)
     assert (first.rounds, first.peak_bytes) == (3, 8)
-    assert measured([]) == ()
+    assert measured([], series="b") == measured(samples[:1], series="b") == ()
 
 
 def test_what_the_system_counted_is_summed_up_by_medians():
     counted = [(0.5, 10.0, 0.0), (1.0, 30.0, 2.0), (0.0, 20.0, 0.0)]
-    (cell,) = measured(
+    rows = [
         sample("a", 8, 2.0, waited_seconds=waited, minor_faults=minor, major_faults=major)
         for waited, minor, major in counted
-    )
+    ]
+    (cell,) = measured(rows, series="a")
     assert (cell.waited, cell.faults) == (0.25, 20.0)
+    assert cell.disturbed == 2, "a quarter and a half of the time are more than 5 %"
 
 
 @pytest.mark.parametrize(

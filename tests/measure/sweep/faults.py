@@ -8,7 +8,7 @@ from time import sleep
 import torch
 
 from attncost.measure.laws.predicted import Predicted
-from attncost.measure.sweep.subject import Subject
+from attncost.measure.subjects.subject import Subject
 
 
 def allocate():

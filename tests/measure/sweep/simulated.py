@@ -4,9 +4,9 @@ from typing import final
 
 import torch
 
-from attncost.measure.clocks.clock import Clock
+from attncost.measure.clocks.interface import Clock
 from attncost.measure.laws.predicted import Predicted
-from attncost.measure.sweep.subject import Subject
+from attncost.measure.subjects.subject import Subject
 from attncost.measure.sweep.sweep import Setup, sweep
 
 

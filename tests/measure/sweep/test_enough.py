@@ -1,10 +1,13 @@
 import random
+from dataclasses import replace
 from functools import partial
 
 from tests.measure.sweep.simulated import Simulated, rows_of, subject
 
-from attncost.measure.sweep.bench import Here
+from attncost.measure.store.sample import SCHEMA, sample_of
+from attncost.measure.sweep.past import Past, key
 from attncost.measure.sweep.plan import Plan
+from attncost.measure.sweep.runner import InProcess
 
 
 def test_the_budget_ends_it_after_a_round_but_not_before_the_second():
@@ -29,7 +32,7 @@ def test_a_length_that_would_eat_the_budget_is_skipped_with_its_reason():
     assert (skipped["length"], skipped["cause"]) == (32, "budget")
     assert "a call would take 60.4 s or more, 4 of them are needed" in skipped["reason"]
     assert "the budget has 0 s left for them: --budget allows more" in skipped["reason"]
-    assert outcome.skipped == (f"square at 32: {skipped['reason']}",)
+    assert outcome.skipped == (f"square at 32 (budget): {skipped['reason']}",)
     assert (outcome.rounds, outcome.ended) == (2, "rounds")
     rows, _ = rows_of([slow], Plan(lengths=(8, 16, 32), rounds=2), clock)
     assert {row["length"] for row in rows} == {8, 16, 32}, "without a budget all are measured"
@@ -44,18 +47,18 @@ def test_a_case_that_will_not_fit_is_skipped_by_what_shorter_ones_held():
 
     plan = Plan(lengths=(8, 16, 32), batches=(1, 2), rounds=1)
     rows, outcome = rows_of(
-        [subject(clock, allocate=lambda n: n)], plan, clock, bench=partial(Here, lack=lack)
+        [subject(clock, allocate=lambda n: n)], plan, clock, runner=partial(InProcess, lack=lack)
     )
     (skipped,) = [row for row in rows if row["kind"] == "skipped"]
     assert (skipped["length"], skipped["batch"], skipped["cause"]) == (32, 2, "prediction")
-    assert outcome.skipped == ("square, batch 2 at 32: it would take 1 TiB.",)
+    assert outcome.skipped == ("square, batch 2 at 32 (prediction): it would take 1 TiB.",)
     assert asked[-1] == ("square", 2, 32, {8: 32, 16: 64})
 
 
 def test_a_sweep_of_which_nothing_can_run_ends():
     clock = Simulated()
-    bench = partial(Here, lack=lambda *_: "it would take 1 TiB.")
-    rows, outcome = rows_of([subject(clock)], Plan(lengths=(8,)), clock, bench=bench)
+    runner = partial(InProcess, lack=lambda *_: "it would take 1 TiB.")
+    rows, outcome = rows_of([subject(clock)], Plan(lengths=(8,)), clock, runner=runner)
     assert (outcome.rounds, outcome.ended, len(rows)) == (0, "nothing", 1)
 
 
@@ -85,3 +88,23 @@ def test_progress_announces_the_rounds_that_the_budget_allows():
         "round 1 of 2: square at 8",
         "round 2 of 2: square at 8",
     ], "two hours of four went into warming up"
+
+
+def test_a_round_that_is_gone_on_with_after_the_budget_is_one_of_those_announced():
+    clock, seen = Simulated(), []
+    plan = Plan(lengths=(8, 16), rounds=9, budget=1.0)
+    rows, _ = rows_of([subject(clock)], replace(plan, rounds=3, budget=None), clock)
+    samples = [sample_of(row, SCHEMA) for row in rows if not row["warmup"]]
+    past = Past(tuple((key(one), one) for one in samples[:-1]), {}, 1000.0)
+    _, outcome = rows_of([subject(clock)], plan, clock, past=past, progress=seen.append)
+    assert [step.doing.partition(":")[0] for step in seen[2:]] == ["round 3 of 3"]
+    assert (outcome.rounds, outcome.ended) == (3, "budget")
+
+
+def test_calls_that_take_no_time_at_all_end_with_their_rounds():
+    clock, seen = Simulated(), []
+    nothing = subject(clock, seconds=lambda _: 0.0)
+    _, outcome = rows_of(
+        [nothing], Plan(lengths=(8,), rounds=3, budget=1), clock, progress=seen.append
+    )
+    assert outcome.rounds == 3

@@ -1,4 +1,4 @@
-from attncost.measure.clocks.clock import Clock
+from attncost.measure.clocks.interface import Clock
 from attncost.measure.sweep.interleaved import interleave, ratio
 
 
@@ -66,3 +66,18 @@ def test_a_short_call_is_timed_many_times_at_once():
     assert clock.order.count("long") == 1 + 3
     assert clock.order.count("short") >= 3 * 10
     assert abs(samples["short"][2] - 0.001) < 1e-6
+
+
+def test_a_clock_too_coarse_for_a_call_still_gives_a_ratio():
+    class Coarse(Ticking):
+        resolution = 1 / 64
+
+        def elapsed(self, call, repeats):
+            start = int(64 * self.now)
+            super().elapsed(call, repeats)
+            return (int(64 * self.now) - start) / 64
+
+    clock = Coarse()
+    calls = {"fast": clock.call("fast", 0.004), "slow": clock.call("slow", 0.008)}
+    samples = interleave(calls, clock, rounds=3, wanted=lambda found: calls)
+    assert abs(ratio(samples, "slow", "fast").figure - 2) < 0.05

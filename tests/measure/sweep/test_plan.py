@@ -1,9 +1,11 @@
 import json
+from dataclasses import MISSING, asdict, fields
 
 import pytest
 
 from attncost import AttnCostError
-from attncost.measure.sweep.case import Case
+from attncost.measure.store.sample import AXES, Sample, Skipped
+from attncost.measure.subjects.case import Case
 from attncost.measure.sweep.plan import Plan
 
 
@@ -76,3 +78,13 @@ def test_what_is_no_plan_is_refused(broken):
 def test_a_plan_that_makes_no_sense_is_refused(wishes, reason):
     with pytest.raises(AttnCostError, match=reason):
         Plan(**wishes)
+
+
+def test_axes_are_told_alike_wherever_a_cell_is_written_down():
+    usual = {axis.name: axis.default for axis in fields(Case) if axis.name != "length"}
+    assert usual.keys() == AXES.keys()
+    for row in (Sample, Skipped):
+        defaults = {one.name: one.default for one in fields(row)}
+        assert all(defaults[name] in (default, MISSING) for name, default in usual.items())
+    (only,) = Plan(lengths=(8,)).series()
+    assert asdict(only) == {"length": 8, **usual}

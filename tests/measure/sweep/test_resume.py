@@ -11,7 +11,7 @@ from attncost.core.errors import ShapeError
 from attncost.measure.clocks.clock import CpuClock
 from attncost.measure.store.reading import rows
 from attncost.measure.store.store import Run
-from attncost.measure.sweep.apart import Limits
+from attncost.measure.sweep.isolated import Limits
 from attncost.measure.sweep.past import Past
 from attncost.measure.sweep.plan import Plan
 from attncost.measure.sweep.sweep import Setup, sweep

@@ -1,10 +1,12 @@
+from dataclasses import replace
+
 import pytest
 import torch
 from tests.measure.sweep.simulated import Simulated, rows_of, subject
 
 from attncost import ShapeError, UnsupportedOption
+from attncost.measure.subjects.subject import Subject
 from attncost.measure.sweep.plan import Plan
-from attncost.measure.sweep.subject import Subject
 from attncost.measure.sweep.sweep import sweep
 
 
@@ -58,7 +60,7 @@ def test_a_cell_without_enough_memory_is_a_row_and_the_others_go_on(where):
     (skipped,) = [row for row in rows if row["kind"] == "skipped"]
     assert (skipped["subject"], skipped["length"]) == ("starved", 16)
     assert "out of memory: can't allocate memory: you tried to allocate" in skipped["reason"]
-    assert outcome.skipped == (f"starved at 16: {skipped['reason']}",)
+    assert outcome.skipped == (f"starved at 16 (memory): {skipped['reason']}",)
     assert sum(row["kind"] == "sample" and not row["warmup"] for row in rows) == 6
 
 
@@ -114,11 +116,41 @@ def test_a_sweep_inside_a_profiler_is_refused_as_a_whole():
         rows_of([subject(clock)], Plan(lengths=(8,)), clock)
 
 
-def test_any_other_failure_is_not_swallowed():
+@pytest.mark.parametrize("where", ["predict", "prepare", "call", "a later call"])
+def test_whatever_the_user_s_code_raises_is_a_row_and_the_others_go_on(where):
     clock = Simulated()
-    broken = subject(clock, allocate=lambda _: torch.ones(2).view(3).numel())
-    with pytest.raises(RuntimeError, match="shape '\\[3\\]' is invalid"):
-        rows_of([broken], Plan(lengths=(8,)), clock)
+    well, seen = subject(clock, "well"), []
+
+    def fail(length):
+        seen.append(length)
+        if length == 16 and (where != "a later call" or seen.count(16) > 9):
+            raise ValueError("not 16\nsecond line")
+        return 1
+
+    ill = Subject(
+        name="ill",
+        labels={},
+        prepare=subject(clock, allocate=fail).prepare,
+        predict=well.predict,
+    )
+    if where in ("predict", "prepare"):
+        inner = getattr(ill, where)
+        ill = replace(ill, **{where: lambda case: (fail(case.length), inner(case))[1]})
+    rows, outcome = rows_of([ill, well], Plan(lengths=(8, 16), rounds=20), clock)
+    (lost,) = [row for row in rows if row["kind"] == "skipped"]
+    assert (lost["subject"], lost["length"], lost["cause"]) == ("ill", 16, "crash")
+    assert lost["reason"] == "ValueError: not 16"
+    assert outcome.skipped == ("ill at 16 (crash): ValueError: not 16",)
+    assert (outcome.rounds, outcome.ended) == (20, "rounds")
+
+
+def test_ctrl_c_in_a_call_is_no_row():
+    def stop(_):
+        raise KeyboardInterrupt
+
+    clock = Simulated()
+    with pytest.raises(KeyboardInterrupt):
+        rows_of([subject(clock, allocate=stop)], Plan(lengths=(8,)), clock)
 
 
 def test_what_was_measured_before_an_interruption_was_handed_over():

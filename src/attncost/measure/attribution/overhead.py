@@ -4,23 +4,26 @@ A timing under a profiler is no timing of the call; here it is one of the profil
 reading what it saw are left out: they come once, however often the call runs.
 """
 
-import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from statistics import median
-from typing import ClassVar, Final, NamedTuple, final
+from typing import ClassVar, Final, final
 
 import torch
 
 from attncost.measure.attribution.ranges import Ranges
 from attncost.measure.attribution.recorder import recording
-from attncost.measure.clocks.clock import Clock, Run, clock_for
+from attncost.measure.clocks.clock import clock_for
+from attncost.measure.clocks.interface import Clock, Run
 from attncost.measure.sweep.interleaved import Ratio, interleave, ratio
 
 _ALONE: Final = "alone"
 _PROFILED: Final = "profiled"
 
 
-class Overhead(NamedTuple):
+@final
+@dataclass(frozen=True, slots=True)
+class Overhead:
     """What the profiler costs.
 
     Attributes:
@@ -46,7 +49,7 @@ def overhead(
         device: Where it runs.
         shapes: Whether shapes are recorded.
     """
-    by = _clock(device)
+    by = clock_for(device, torch.get_num_threads())
 
     def profiled() -> object:
         return call()
@@ -81,26 +84,3 @@ class _Either(Clock):
     def elapsed(self, call: Run, repeats: int) -> float:
         """Return the seconds of all repeats."""
         return self._timed(repeats) if call is self._profiled else self._by.elapsed(call, repeats)
-
-
-@final
-class _WallClock(Clock):
-    """Time on the wall."""
-
-    __slots__ = ()
-    name: ClassVar[str] = "wall time"
-    reason: ClassVar[str] = "CPU time of several threads counts each, and waiting in a loop as work"
-    device: ClassVar[str] = "cpu"
-
-    def elapsed(self, call: Run, repeats: int) -> float:
-        """Count what a clock on the wall says."""
-        start = time.perf_counter()
-        for _ in range(repeats):
-            call()
-        return time.perf_counter() - start
-
-
-def _clock(device: str) -> Clock:
-    if device == "cpu" and torch.get_num_threads() > 1:
-        return _WallClock()
-    return clock_for(device)

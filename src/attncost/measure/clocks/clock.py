@@ -18,9 +18,7 @@ import torch
 
 from attncost.core.errors import ShapeError, UnsupportedOption
 from attncost.measure.clocks.cuda import CudaClock
-from attncost.measure.clocks.interface import Clock, Reading, Run
-
-__all__ = ["Clock", "CpuClock", "CudaClock", "Reading", "Run", "WallClock", "clock_for"]
+from attncost.measure.clocks.interface import Clock, Run
 
 
 @final

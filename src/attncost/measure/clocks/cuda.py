@@ -44,26 +44,3 @@ class CudaClock(Clock):
         torch.cuda.synchronize()
         milliseconds: float = sum(start.elapsed_time(stop) for start, stop in stamps)
         return _MILLI * milliseconds
-
-
-@final
-class WarmCudaClock(Clock):
-    """Time between two events around all calls, each of which finds what the last one left."""
-
-    __slots__ = ()
-    name: ClassVar[str] = "CUDA events"
-    reason: ClassVar[str] = "a call returns before the GPU is done; events are stamped on the GPU"
-    device: ClassVar[str] = "cuda"
-    resolution: ClassVar[float] = _TICK
-
-    def elapsed(self, call: Run, repeats: int) -> float:
-        """Wait for what was queued before, stamp, call, stamp, wait."""
-        start, stop = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-        torch.cuda.synchronize()
-        start.record()
-        for _ in range(repeats):
-            call()
-        stop.record()
-        torch.cuda.synchronize()
-        milliseconds: float = start.elapsed_time(stop)
-        return _MILLI * milliseconds

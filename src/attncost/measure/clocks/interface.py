@@ -4,16 +4,13 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar, Final, final
+from typing import ClassVar, final
 
 from attncost.core.errors import ShapeError, UnsupportedOption
-from attncost.measure.clocks.usage import Usage, waited_share
+from attncost.measure.clocks.usage import Usage
 from attncost.measure.held.allocator import profiling
 
 Run = Callable[[], object]
-
-# Waiting of a twentieth of the time is as much as the error that a law forgives.
-_DISTURBED: Final = 0.05
 
 
 @final
@@ -30,16 +27,6 @@ class Reading:
     seconds: float
     wall_seconds: float
     usage: Usage
-
-    @property
-    def waited_share(self) -> float:
-        """Time that threads were ready and had no core, all together, in parts of wall time."""
-        return waited_share(self.usage.waited_seconds, self.wall_seconds)
-
-    @property
-    def disturbed(self) -> bool:
-        """Whether others took the cores for so long that the time may say more of them."""
-        return self.waited_share > _DISTURBED
 
 
 class Clock(ABC):

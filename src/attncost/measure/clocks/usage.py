@@ -15,6 +15,8 @@ from typing import Final, final
 _TASKS: Final = "/proc/self/task"
 _LONGEST_LINE: Final = 100
 _NANO: Final = 1e-9
+# Waiting of a twentieth of the time is as much as the error that a law forgives.
+_DISTURBED: Final = 0.05
 
 
 @final
@@ -71,6 +73,11 @@ def waited_share(waited_seconds: float, wall_seconds: float) -> float:
     (0.25, 0.0)
     """
     return waited_seconds / wall_seconds if wall_seconds > 0 else 0.0
+
+
+def disturbed(waited_seconds: float, wall_seconds: float) -> bool:
+    """Say whether others took the cores for so long that a time may say more of them."""
+    return waited_share(waited_seconds, wall_seconds) > _DISTURBED
 
 
 def counts_waiting() -> bool:

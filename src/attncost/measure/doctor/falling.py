@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention
 
-from attncost.measure.clocks.clock import Run
+from attncost.measure.clocks.interface import Run
 from attncost.measure.doctor.instruments import Instruments
 from attncost.measure.doctor.interface import Advice, Check, Diagnosis
 from attncost.measure.doctor.operations import operations
@@ -34,6 +34,7 @@ class Falling(Check):
         gradients: Whether the call is one of training.
     """
 
+    optional: ClassVar[bool] = True
     calls: ClassVar[float] = 12
     blocks: ClassVar[float] = 4
     what: ClassVar[str]

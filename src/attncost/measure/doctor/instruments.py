@@ -5,16 +5,24 @@
     cannot tell    it holds 1.05
 
 The interval is looked at after 6 rounds and after the last, twice in all: a way that takes exactly
-1.05 x is then called a cost in 3 of 100 cases. Memory is peak bytes of one call, told by the
-allocator, which repeats exactly.
+1.05 x is then called a cost in 3 of 100 cases. Of several ways the fastest is picked in rounds of
+their own, whose luck is not in the ratio. Memory is peak bytes of one call, told by the allocator,
+which repeats exactly.
 """
 
+import math
+import time
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Final, Literal, TypeAlias, final
 
-from attncost.measure.clocks.clock import Clock, CpuClock, Run, WallClock
+from attncost.core.units import show
+from attncost.measure.clocks.clock import CpuClock, WallClock
+from attncost.measure.clocks.interface import Clock, Run
+from attncost.measure.doctor.patient import Patient
+from attncost.measure.doctor.probe import Probe
 from attncost.measure.held.memory import MemoryMonitor
+from attncost.measure.host.memory import free
 from attncost.measure.store.summary import FEWEST
 from attncost.measure.sweep.interleaved import Ratio, Samples, interleave, ratio
 
@@ -22,6 +30,8 @@ FELT: Final = 1.05
 _FELT_BYTES: Final = 1.25
 # Scratch of a few pages may double and matters to nobody.
 _LEAST_BYTES: Final = 1 << 20
+# Enough to tell ways apart that differ; of those that do not, any may be picked.
+_PILOT: Final = 4
 
 Judgement: TypeAlias = Literal["costs", "fine", "cannot tell"]
 
@@ -57,6 +67,16 @@ class Comparison:
             return f"{self.time.rounds} rounds promise nothing; {FEWEST} are the fewest that do."
         return f"the interval holds {FELT:g}: noise hides whether anything is to be gained."
 
+    @property
+    def trade(self) -> str:
+        """What the other way does to time, in a sentence, where it is advised for memory alone."""
+        if self.verdict != "costs" or judged(self.time) == "costs":
+            return ""
+        if self.time.high < 1:
+            slower = show(1 / self.time.figure, "times")
+            return f"Advised for memory alone: it takes {slower} the time."
+        return "Advised for memory alone: it is not known to save time."
+
     def _takes_memory(self) -> bool:
         if self.bytes_now is None or self.bytes_then is None:
             return False
@@ -77,6 +97,22 @@ def judged(time: Ratio) -> Judgement:
     return "costs" if time.low > FELT else "fine"
 
 
+@final
+@dataclass(frozen=True, slots=True)
+class Pick:
+    """The fastest of several ways, and how it compares.
+
+    Attributes:
+        name: Its name.
+        time: Time as it is over its time, in rounds that had no part in picking it.
+        seen: Seconds of every way, in the rounds that picked it.
+    """
+
+    name: str
+    time: Ratio
+    seen: Samples
+
+
 def _peak(call: Run) -> int:
     with MemoryMonitor("cpu") as meter:
         call()
@@ -93,36 +129,20 @@ class Instruments:
         wall: What times a call on several.
         memory: Returns the peak bytes of a call.
         rounds: The most rounds of a comparison.
-        hurried: Says whether rounds beyond the fewest must be left out.
+        now: Returns the seconds by which a budget is kept.
+        left: Returns the seconds of it that are left; below 0 only the fewest rounds are made.
+        free: Returns the bytes that can be taken here; None if nobody says.
+        probe: Returns the seconds of one naive attention at a length of 256.
     """
 
     clock: Clock = field(default_factory=CpuClock)
     wall: Clock = field(default_factory=WallClock)
     memory: Callable[[Run], int] = _peak
     rounds: int = 15
-    hurried: Callable[[], bool] = lambda: False
-
-    def samples(
-        self, calls: Mapping[str, Run], *, against: str, clock: Clock | None = None
-    ) -> Samples:
-        """Time calls in rounds, until each is told from one of them.
-
-        Args:
-            calls: What to time, by name.
-            against: The name of the one that the others are compared with.
-            clock: How, if not by the usual clock.
-        """
-        others = [name for name in calls if name != against]
-
-        def wanted(found: Samples) -> Collection[str]:
-            if len(found[against]) < FEWEST:
-                return calls.keys()
-            if self.hurried():
-                return ()
-            open_ones = [name for name in others if _open(found, against, name)]
-            return (against, *open_ones) if open_ones else ()
-
-        return interleave(calls, clock or self.clock, rounds=self.rounds, wanted=wanted)
+    now: Callable[[], float] = time.monotonic
+    left: Callable[[], float] = lambda: math.inf
+    free: Callable[[], int | None] = free
+    probe: Callable[[Patient], float] = field(default_factory=Probe)
 
     def compare(self, now: Run, then: Run, *, memory: bool = True) -> Comparison:
         """Compare how it is with how it would be.
@@ -134,17 +154,35 @@ class Instruments:
         """
         # Its own call each, and before the times: a timing is never taken under a profiler.
         sizes = (self.memory(now), self.memory(then)) if memory else (None, None)
-        found = self.samples({"now": now, "then": then}, against="now")
         return Comparison(
-            time=ratio(found, "now", "then"),
+            time=self._ratio(now, then, self.clock),
             clock=self.clock.name,
             bytes_now=sizes[0],
             bytes_then=sizes[1],
         )
 
+    def pick(self, ways: Mapping[str, Run], *, against: str, clock: Clock) -> Pick:
+        """Pick the fastest of several ways, then compare it anew with one of them.
 
-def _open(found: Samples, against: str, name: str) -> bool:
-    """Say whether a call must be visited again: it is looked at once, after the fewest rounds."""
-    if len(found[name]) < FEWEST or len(found[name]) > FEWEST:
-        return True
-    return judged(ratio(found, against, name)) == "cannot tell"
+        Args:
+            ways: What to time, by name.
+            against: The name of how it is, which is not picked.
+            clock: How to time.
+        """
+        seen = interleave(ways, clock, rounds=_PILOT, wanted=lambda _: ways.keys())
+        ratios = {name: ratio(seen, against, name).figure for name in ways if name != against}
+        best = max(ratios, key=ratios.__getitem__)
+        return Pick(best, self._ratio(ways[against], ways[best], clock), seen)
+
+    def _ratio(self, now: Run, then: Run, clock: Clock) -> Ratio:
+        """Time two calls until they are told apart, or there are no more rounds."""
+
+        def wanted(found: Samples) -> Collection[str]:
+            done = len(found["now"])
+            if done < FEWEST:
+                return found.keys()
+            told = done == FEWEST and judged(ratio(found, "now", "then")) != "cannot tell"
+            return () if told or self.left() < 0 else found.keys()
+
+        found = interleave({"now": now, "then": then}, clock, rounds=self.rounds, wanted=wanted)
+        return ratio(found, "now", "then")

@@ -35,6 +35,7 @@ class Diagnosis:
         bytes_then: Peak memory with the advice.
         advice: What to do, as code; empty unless something costs.
         undo: What takes it back, as code.
+        optional: Whether only code that asks for it pays, and not every call.
     """
 
     check: str
@@ -48,6 +49,7 @@ class Diagnosis:
     bytes_then: int | None = None
     advice: str = ""
     undo: str = ""
+    optional: bool = False
 
     @property
     def key(self) -> str:
@@ -86,12 +88,14 @@ class Check(ABC):
         calls: It takes as long as so many naive attentions of the patient's sizes.
         seconds: And so many seconds beside, whatever the sizes, on a slow machine.
         blocks: It holds as much memory as so many n x n scores of all heads.
+        optional: Whether it is about something that code must ask for, and usually does not.
     """
 
     asks: ClassVar[str]
     calls: ClassVar[float] = 0.0
     seconds: ClassVar[float] = 0.5
     blocks: ClassVar[float] = 0.0
+    optional: ClassVar[bool] = False
 
     @property
     @final
@@ -113,21 +117,30 @@ class Check(ABC):
     def judged(self, what: str, found: Comparison, advice: Advice, *, part: str = "") -> Diagnosis:
         """Return what a comparison with the remedy says."""
         costs, fine = found.verdict == "costs", found.verdict == "fine" and advice.fine
+        because = f"{advice.because} {found.trade}".rstrip()
         return Diagnosis(
             check=self.name,
             part=part,
             what=what,
             verdict=found.verdict,
-            reason=advice.because if costs else advice.fine if fine else found.reason,
+            reason=because if costs else advice.fine if fine else found.reason,
             time=found.time,
             clock=found.clock,
             bytes_now=found.bytes_now,
             bytes_then=found.bytes_then,
             advice=advice.do if costs else "",
             undo=advice.undo if costs else "",
+            optional=self.optional,
         )
 
     @final
     def unasked(self, what: str, verdict: Verdict, reason: str, *, part: str = "") -> Diagnosis:
         """Return that nothing was timed, and why."""
-        return Diagnosis(check=self.name, part=part, what=what, verdict=verdict, reason=reason)
+        return Diagnosis(
+            check=self.name,
+            part=part,
+            what=what,
+            verdict=verdict,
+            reason=reason,
+            optional=self.optional,
+        )

@@ -2,48 +2,33 @@
 
 What is not run is an answer as well, with its reason; nothing is dropped in silence. A check is run
 if it is expected to end in time: one naive attention is timed at a short length to find that out.
-Long checks go first, for what is then left over is enough for short ones.
+Short checks go first, so that a small budget has many answers.
 """
 
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from subprocess import SubprocessError
 from typing import Final
 
-import torch
-
-from attncost.core.errors import ShapeError, UnknownName
+from attncost.core.errors import AttnCostError, ShapeError, UnknownName
 from attncost.core.units import show
+from attncost.measure.clocks.threads import threads
 from attncost.measure.doctor import checks
 from attncost.measure.doctor.instruments import Instruments
 from attncost.measure.doctor.interface import Check, Diagnosis
-from attncost.measure.doctor.machine import available_memory
 from attncost.measure.doctor.patient import Patient
+from attncost.measure.doctor.probe import SHORT
 from attncost.measure.doctor.state import unchanged
-from attncost.measure.sweep.attends import naive
-from attncost.measure.sweep.interleaved import one_thread
-from attncost.measure.sweep.sweep import Progress
+from attncost.measure.sweep.visits import Progress
 
 BUDGET: Final = 60.0
 _LENGTHS: Final = (2048, 1024, 512, 256)
-_SHORT: Final = 256
 # Blocks beyond 32 MiB fault; and so much longer than at a short length it takes for each pair.
 _LARGE: Final = 1.5
 _FLOAT32: Final = 4
 _GROUND: Final = 1 << 28
 
-# What a check may meet on a machine that nobody has seen: a bug of it must not hide other answers.
-FAILURES: Final = (
-    RuntimeError,
-    MemoryError,
-    OSError,
-    ValueError,
-    TypeError,
-    AttributeError,
-    LookupError,
-    SubprocessError,
-)
+# What a check meets on a machine that nobody has seen; a bug in one is shown as what it is.
+_FAILURES: Final = (AttnCostError, RuntimeError, MemoryError, OSError)
 
 
 def run_doctor(
@@ -54,34 +39,38 @@ def run_doctor(
     instruments: Instruments | None = None,
     progress: Callable[[Progress], None] = lambda _: None,
 ) -> tuple[Diagnosis, ...]:
-    """Return what the checks find out, those that take longest first.
+    """Return what the checks find out, in the order in which they were run.
 
     Args:
-        patient: Whom to examine; without a length, as `sized` would choose it.
+        patient: Whom to examine, at a length; `sized` chooses one.
         budget: Seconds after which no check begins.
         only: Names of the checks to run; all, if left out.
         instruments: How to measure.
         progress: Is told what is done next.
 
     Raises:
+        ShapeError: If the patient has no length.
         UnknownName: If there is no such check.
     """
-    start, wanted = time.monotonic(), chosen(only)
+    if patient.length < 1:
+        raise ShapeError(f"length must be at least 1, got {patient.length}: `sized` chooses one.")
+    wanted, given = chosen(only), instruments or Instruments()
+    start = given.now()
 
     def left() -> float:
-        return budget - (time.monotonic() - start)
+        return budget - (given.now() - start)
 
-    instruments = instruments or Instruments(hurried=lambda: left() < 0)
-    with unchanged(), one_thread():
-        short = _short(patient, instruments)
-        if not patient.length:
-            patient = _fitted(patient, wanted, short, budget)
+    instruments = replace(given, left=left)
+    with unchanged(), threads(1):
+        short = instruments.probe(patient)
         expected = {one: expects(one, patient, short) for one in wanted}
         total, done = sum(expected.values()), 0.0
         found: list[Diagnosis] = []
-        for one in sorted(wanted, key=lambda check: (-expected[check], check.name)):
+        # Short checks first, so that a small budget has many answers; and what every call pays for
+        # before what code must ask for.
+        for one in sorted(wanted, key=lambda check: (check.optional, expected[check], check.name)):
             progress(Progress(f"checking {one.name}", done, total))
-            reason = _refused(one, patient, expected[one], left())
+            reason = _refused(one, patient, expected[one], instruments)
             found += _refusal(one, reason) if reason else _examined(one, patient, instruments)
             done += expected[one]
     return tuple(found)
@@ -105,8 +94,8 @@ def sized(
     wanted = chosen(only)
     if patient.length:
         return patient
-    with unchanged(), one_thread():
-        return _fitted(patient, wanted, _short(patient, instruments or Instruments()), budget)
+    with unchanged(), threads(1):
+        return _fitted(patient, wanted, (instruments or Instruments()).probe(patient), budget)
 
 
 def chosen(only: Sequence[str] | None) -> tuple[Check, ...]:
@@ -139,21 +128,13 @@ def expects(check: Check, patient: Patient, short: float) -> float:
         patient: The sizes.
         short: Seconds of one naive attention of these heads at a length of 256.
     """
-    return check.seconds + check.calls * short * _LARGE * (patient.length / _SHORT) ** 2
+    return check.seconds + check.calls * short * _LARGE * (patient.length / SHORT) ** 2
 
 
-def _short(patient: Patient, instruments: Instruments) -> float:
-    """Time one naive attention at the shortest length, after a first call."""
-    q = replace(patient, length=_SHORT).features_of_heads()
-    with torch.inference_mode():
-        naive(q, q, q)
-        return instruments.clock.time(lambda: naive(q, q, q), 3).seconds
-
-
-def _refused(check: Check, patient: Patient, expected: float, left: float) -> str:
+def _refused(check: Check, patient: Patient, expected: float, instruments: Instruments) -> str:
     """Say why a check cannot be run, if it cannot."""
     needed = _GROUND + check.blocks * _FLOAT32 * patient.heads * patient.length**2
-    there = available_memory()
+    there, left = instruments.free(), instruments.left()
     if there is not None and needed > there:
         return (
             f"it would hold {show(needed, 'bytes')}, there are {show(there, 'bytes')}: take a "
@@ -170,7 +151,7 @@ def _refused(check: Check, patient: Patient, expected: float, left: float) -> st
 def _examined(check: Check, patient: Patient, instruments: Instruments) -> Sequence[Diagnosis]:
     try:
         return check.examine(patient, instruments)
-    except FAILURES as error:
+    except _FAILURES as error:
         said = (str(error).strip().splitlines() or [""])[0]
         return [check.unasked(check.asks, "failed", f"{type(error).__name__}: {said}")]
 

@@ -4,7 +4,8 @@
 
 `naive` times attention as the articles write it, in one process that lives on; `first` times a
 layer's first call and later ones, in a child of its own for each line, which saves importing
-PyTorch anew. An answer is a line of JSON. Runs on one thread; nothing is printed but answers.
+PyTorch anew. An answer is a line of JSON. Runs on one thread; nothing is printed but answers. Why
+it is no process of a sweep stands in `attncost.measure.doctor.workers`, which asks it.
 """
 
 import json
@@ -12,9 +13,10 @@ import math
 import os
 import sys
 import time
+import traceback
 from collections.abc import Callable
 from statistics import median
-from typing import Final
+from typing import Final, NoReturn
 
 import torch
 
@@ -72,17 +74,31 @@ def first(length: int, heads: int, head_dim: int) -> Callable[[], Answer]:
         reading, writing = os.pipe()
         child = os.fork()
         if not child:
-            times = [layer() for _ in range(1 + _LATER)]
-            found = {"first": times[0], "later": median(times[1:])}
-            os.write(writing, json.dumps(found).encode())
-            os._exit(0)
+            _answer(layer, writing)
         os.close(writing)
         with os.fdopen(reading) as answer:
             told = answer.read()
         os.waitpid(child, 0)
+        if not told:
+            sys.exit(1)  # The child has said why.
         return dict(json.loads(told))
 
     return call
+
+
+def _answer(layer: Callable[[], float], writing: int) -> NoReturn:
+    """Answer as a child, and end whatever happens: it must not go on as a second worker."""
+    status = 1
+    try:
+        times = [layer() for _ in range(1 + _LATER)]
+        found = {"first": times[0], "later": median(times[1:])}
+        os.write(writing, json.dumps(found).encode())
+        status = 0
+    finally:
+        if status:
+            traceback.print_exc()
+            sys.stderr.flush()
+        os._exit(status)
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ import numpy as np
 from attncost.measure.laws.criterion import GAP, aicc
 from attncost.measure.laws.law import Margins
 from attncost.measure.laws.medians import Medians
-from attncost.measure.laws.parts import Change
+from attncost.measure.laws.results import Change
 from attncost.measure.laws.squares import Values, rms, solve
 from attncost.measure.laws.terms import Terms
 

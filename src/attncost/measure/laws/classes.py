@@ -5,7 +5,8 @@
 n·w, in which every query reads w keys, is n as long as w stays the same: a sweep of lengths cannot
 tell them apart, and it is called n·w where the formula says so. A class that holds the chosen one
 and adds a term is no rival if that term takes at most the tolerance of the time at every length in
-97.5 % of draws; the data then say that the term does not matter, not that there is none.
+97.5 % of draws, or at the best fit where there are no draws; the data then say that the term does
+not matter, not that there is none.
 """
 
 from typing import Final
@@ -15,7 +16,7 @@ import numpy as np
 from attncost.measure.laws.criterion import GAP, aicc
 from attncost.measure.laws.law import Margins
 from attncost.measure.laws.medians import Medians
-from attncost.measure.laws.parts import Growth
+from attncost.measure.laws.results import Growth
 from attncost.measure.laws.squares import Values, rms, solve, solve_each
 from attncost.measure.laws.terms import Terms
 
@@ -31,15 +32,15 @@ CLASSES: Final[dict[str, tuple[float, ...]]] = {
     "n + n³": (1, 3),
 }
 # The largest class has three coefficients, and AICc none for fewer lengths.
-FEWEST_LENGTHS: Final = 6
+FEWEST_FOR_A_CLASS: Final = 6
 _BELOW: Final = 0.975
 
 
 def growth(medians: Medians, terms: Terms, *, noise: float, margins: Margins) -> Growth:
     """Choose the class of the measured times."""
     n = np.array(medians.lengths, float)
-    if len(n) < FEWEST_LENGTHS:
-        return Growth(name=None, gap=None, undecided=(), criteria={})
+    if len(n) < FEWEST_FOR_A_CLASS:
+        return Growth(name=None, gap=None, undecided=(), idle=(), criteria={})
     criteria = {
         name: aicc(
             rms(columns_of(name, n), medians.seconds),
@@ -51,15 +52,17 @@ def growth(medians: Medians, terms: Terms, *, noise: float, margins: Margins) ->
     }
     chosen, *others = sorted(criteria, key=lambda name: criteria[name])
     gaps = {name: criteria[name] - criteria[chosen] for name in (chosen, *others)}
-    rivals = [
+    idle = [
         name
         for name in others
-        if gaps[name] >= GAP or not _idle(name, chosen, medians, margins.tolerance)
+        if gaps[name] < GAP and _idle(name, chosen, medians, margins.tolerance)
     ]
+    rivals = [name for name in others if name not in idle]
     return Growth(
         name=_said(chosen, terms),
         gap=gaps[rivals[0]] if rivals else None,
         undecided=tuple(_said(name, terms) for name in rivals if gaps[name] < GAP),
+        idle=tuple(_said(name, terms) for name in idle),
         criteria={_said(name, terms): gap for name, gap in gaps.items()},
     )
 
@@ -70,7 +73,10 @@ def columns_of(name: str, n: Values) -> Values:
 
 
 def _idle(name: str, chosen: str, medians: Medians, tolerance: float) -> bool:
-    """Say whether a class only adds to the chosen one what takes no time that matters."""
+    """Say whether a class only adds to the chosen one what takes no time that matters.
+
+    That is: in 97.5 % of draws, or at the best fit where there are none.
+    """
     added = [p for p in CLASSES[name] if p not in CLASSES[chosen]]
     if not set(CLASSES[chosen]) < set(CLASSES[name]):
         return False

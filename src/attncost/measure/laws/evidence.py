@@ -21,13 +21,11 @@ from attncost.measure.laws.bands import passes, ratio_range
 from attncost.measure.laws.criterion import noise_of
 from attncost.measure.laws.law import Margins
 from attncost.measure.laws.medians import Medians
-from attncost.measure.laws.parts import Exponent
+from attncost.measure.laws.results import Exponent
 from attncost.measure.laws.squares import Values, rms, rms_each
-from attncost.measure.laws.terms import Terms, speeds_within
+from attncost.measure.laws.terms import PLACES, Terms, speeds_within
 
 _DOUBT: Final = 0.05
-# The longest length must be so many times the crossover by formula to place that by time.
-_PLACES: Final = 4
 
 
 @final
@@ -71,9 +69,9 @@ class Evidence:
     def needed(self) -> int | None:
         """The length that would place the crossover; None if there is none, or if it is reached."""
         theory = self.terms.crossing(1.0)
-        if theory is None or self.medians.lengths[-1] >= round(_PLACES * theory):
+        if theory is None or self.medians.lengths[-1] >= round(PLACES * theory):
             return None
-        return ceil(round(_PLACES * theory, 6))
+        return ceil(round(PLACES * theory, 6))
 
     @property
     def settled(self) -> bool:

@@ -3,27 +3,30 @@
     T(n) = c0 + c1 * linear(n) + c2 * core(n) + c3 * bytes(n) + c4 * faults(n),  c >= 0
 
 For a self-attention layer `linear` is 8 n d² and `core` 4 n² d FLOPs. Bytes by formula and page
-faults as they were counted belong to a law only if they can be told from FLOPs and the times ask
-for them. The coefficients are those of non-negative least squares on relative errors of the
-medians. Intervals come from 1,000 draws of what the true medians may be or, with fewer than 6
-samples a length, from all laws within a tolerance. One honest limitation: intervals take the
-choice of terms for granted.
+faults as they were counted belong to a law if they can be told from FLOPs, whether or not the times
+ask for them, so that intervals know of no choice among terms. The coefficients are those of
+non-negative least squares on relative errors of the medians. Intervals come from 1,000 draws of
+what the true medians may be or, with fewer than 6 samples a length, from all laws within a
+tolerance. One honest limitation: terms that nobody counted, such as softmax, are in those that
+grow like them.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from attncost.measure.laws import intervals
 from attncost.measure.laws.change import change
 from attncost.measure.laws.classes import growth
 from attncost.measure.laws.criterion import finest
 from attncost.measure.laws.evidence import weigh
-from attncost.measure.laws.kept import kept
 from attncost.measure.laws.law import USUAL, Law, Margins
 from attncost.measure.laws.medians import Medians, summarise
-from attncost.measure.laws.parts import FittedLength, Interval
+from attncost.measure.laws.results import FittedLength, Interval, Term
+from attncost.measure.laws.separable import kept
 from attncost.measure.laws.squares import solve
 from attncost.measure.laws.terms import Prediction, Terms
 from attncost.measure.laws.verdict import judge
+from attncost.measure.laws.words import FURTHER, WORDS, listed
 
 
 def fit_law(
@@ -67,15 +70,15 @@ def fit_medians(
     """
     flops = Terms.of(medians.lengths, predicted)
     noise = finest(flops.columns, medians, rounding=margins.rounding)
-    terms, alike = kept(flops, medians, noise=noise)
+    terms, alike = kept(flops, medians)
     steps = intervals.exponents(medians, terms.total)
-    evidence = weigh(
-        medians, terms, exponents=steps, formula=_called(formula, terms), margins=margins
-    )
+    evidence = weigh(medians, terms, exponents=steps, formula=formula, margins=margins)
     laws = intervals.drawn(evidence)
+    fitted = intervals.terms(evidence, laws)
+    evidence = replace(evidence, formula=_called(formula, fitted))
     return Law(
         formula=evidence.formula,
-        terms=intervals.terms(evidence, laws),
+        terms=fitted,
         alike=alike,
         covariance=intervals.covariance(laws),
         rms=evidence.rms,
@@ -95,11 +98,11 @@ def fit_medians(
     )
 
 
-def _called(formula: str, terms: Terms) -> str:
-    """Name what the law counts beside the formula."""
-    more = {"bytes": "bytes", "faults": "page faults"}
-    parts = [formula, *(more[name] for name, _ in terms.further)]
-    return " and ".join([", ".join(parts[:-1]), parts[-1]]) if len(parts) > 1 else formula
+def _called(formula: str, terms: Sequence[Term]) -> str:
+    """Name what surely takes time beside the formula."""
+    return listed(
+        [formula, *(WORDS[t.name].short for t in terms if t.name in FURTHER and t.takes_time)]
+    )
 
 
 def _points(medians: Medians, terms: Terms) -> tuple[FittedLength, ...]:

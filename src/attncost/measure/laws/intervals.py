@@ -15,17 +15,10 @@ import numpy as np
 from attncost.measure.laws.bands import coefficient_range
 from attncost.measure.laws.evidence import Evidence
 from attncost.measure.laws.medians import Medians, ends
-from attncost.measure.laws.parts import Exponent, Interval, Term
+from attncost.measure.laws.results import Exponent, Interval, Term
 from attncost.measure.laws.squares import Values, solve, solve_each
+from attncost.measure.laws.words import WORDS
 
-_COUNTS: Final = {
-    "constant": "calls",
-    "linear": "FLOPs that grow with the length alone",
-    "core": "FLOPs between queries and keys",
-    "flops": "FLOPs",
-    "bytes": "bytes by formula",
-    "faults": "page faults",
-}
 # The long end begins at this part of the longest length.
 _LONG: Final = 0.25
 
@@ -66,7 +59,7 @@ def _term(
     turned = None if found is None else (_over(1, found[1]), _over(1, found[0]))
     return Term(
         name=name,
-        counts=_COUNTS[name],
+        counts=WORDS[name].counts,
         amounts=tuple(map(float, amounts)),
         seconds=_interval(seconds, found),
         rate=_interval(_over(1, seconds), turned),

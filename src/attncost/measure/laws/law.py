@@ -13,7 +13,7 @@ from math import exp, inf, log, sqrt
 from typing import Final, Literal, TypeAlias, final
 
 from attncost.core.errors import ShapeError
-from attncost.measure.laws.parts import (
+from attncost.measure.laws.results import (
     Alike,
     Change,
     Exponent,

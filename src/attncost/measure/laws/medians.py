@@ -61,6 +61,7 @@ def summarise(
     seconds: Mapping[int, Sequence[float]],
     *,
     margins: Margins,
+    rounds: Mapping[int, Sequence[int]] | None = None,
     seed: int = 0,
     draws: int = DRAWS,
 ) -> Medians:
@@ -68,6 +69,14 @@ def summarise(
 
     With fewer, a band takes the place of intervals: from the least sample to the greatest, and the
     rounding and the tolerance beyond them.
+
+    Args:
+        seconds: The samples of each length.
+        margins: What a band forgives.
+        rounds: In which round each sample was taken; if left out, the k-th of every length was
+            taken in the same.
+        seed: Of the draws.
+        draws: How many.
 
     Raises:
         ShapeError: If there are fewer than two lengths, or anything is not positive and finite.
@@ -91,7 +100,9 @@ def summarise(
         )
     repeats = min(len(values) for values in samples)
     if repeats >= FEWEST:
-        return Medians(lengths, medians, low, high, _draws(samples, seed, draws), repeats)
+        taken = [range(len(seconds[n])) if rounds is None else rounds[n] for n in lengths]
+        drawn = _draws(samples, taken, seed=seed, count=draws)
+        return Medians(lengths, medians, low, high, drawn, repeats)
     low = (low - margins.rounding) * (1 - margins.tolerance)
     high = (high + margins.rounding) * (1 + margins.tolerance)
     return Medians(lengths, medians, low, high, None, repeats)
@@ -103,12 +114,20 @@ def ends(draws: Values) -> tuple[float, float]:
     return float(ordered[int(0.025 * n)]), float(ordered[ceil(0.975 * n) - 1])
 
 
-def _draws(samples: Sequence[Values], seed: int, count: int) -> Values:
+def _draws(
+    samples: Sequence[Values], rounds: Sequence[Sequence[int]], *, seed: int, count: int
+) -> Values:
     generator = np.random.default_rng(seed)
-    coins = generator.integers(0, 2, size=(count, max(map(len, samples)))).astype(bool)
+    # A length that missed a round has no use for its coin, and shares those of the others.
+    known = np.unique(np.concatenate(rounds))
+    coins = generator.integers(0, 2, size=(count, len(known))).astype(bool)
     # The same part of the way for all lengths: what slowed all of them down moves all of them.
     way = generator.random(count)
-    return np.stack([_medians(values, coins[:, : len(values)], way) for values in samples], axis=1)
+    places = [np.searchsorted(known, taken) for taken in rounds]
+    found = [
+        _medians(values, coins[:, own], way) for values, own in zip(samples, places, strict=True)
+    ]
+    return np.stack(found, axis=1)
 
 
 def _medians(values: Values, coins: NDArray[np.bool_], way: Values) -> Values:

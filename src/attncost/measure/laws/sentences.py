@@ -1,29 +1,12 @@
 """What is said of a law: its verdict, its numbers and what they mean, a sentence each."""
 
-from collections.abc import Sequence
-from typing import Final
-
 from attncost.core.units import show
-from attncost.measure.laws.classes import FEWEST_LENGTHS
+from attncost.measure.laws.classes import FEWEST_FOR_A_CLASS
 from attncost.measure.laws.law import Law
-from attncost.measure.laws.parts import Interval, Term
-
-_LETTERS: Final = {
-    "linear": "linear(n)",
-    "core": "core(n)",
-    "flops": "FLOPs(n)",
-    "bytes": "bytes(n)",
-    "faults": "faults(n)",
-}
-_PLAIN: Final = {
-    "constant": "The constant",
-    "linear": "The linear part",
-    "core": "Attention",
-    "flops": "All FLOPs",
-    "bytes": "Bytes by formula",
-    "faults": "Page faults",
-    "all": "Every call",
-}
+from attncost.measure.laws.results import Growth, Interval, Term
+from attncost.measure.laws.separable import FEWEST
+from attncost.measure.laws.terms import PLACES
+from attncost.measure.laws.words import FURTHER, WORDS, listed
 
 
 def sentences(law: Law) -> tuple[str, ...]:
@@ -46,18 +29,23 @@ def equation(law: Law) -> str:
     constant, *others = law.terms
     terms = [show(constant.seconds.value or 0.0, "seconds")]
     terms += [_term(term) for term in others if term.rate.value]
-    idle = "".join(f"; {_LETTERS[t.name]} gets no time" for t in others if not t.rate.value)
+    # That a further term takes none is as it should be: nothing is said of it then.
+    idle = "".join(
+        f"; {WORDS[term.name].letters} gets no time"
+        for term in others
+        if not term.rate.value and term.name not in FURTHER
+    )
     return f"T(n) = {' + '.join(terms)}{idle}"
 
 
 def shares(law: Law) -> tuple[str, ...]:
-    """Say how much of the time further terms take, such as page faults."""
+    """Say how much of the time further terms take, such as page faults, if they surely take any."""
     longest = law.points[-1].length
     return tuple(
-        f"{_PLAIN[term.name]} take {show(term.shares[-1], 'percent')} of the time at "
+        f"{WORDS[term.name].begins} take {show(term.shares[-1], 'percent')} of the time at "
         f"{longest:,} tokens, {written(term.seconds, 'seconds')} each."
         for term in law.terms
-        if term.name in ("bytes", "faults")
+        if term.name in FURTHER and term.takes_time
     )
 
 
@@ -67,14 +55,15 @@ def grows(law: Law) -> str:
     if growth.name is None:
         return (
             f"{len(law.points)} lengths are too few to name a class of growth: it takes "
-            f"{FEWEST_LENGTHS} or more."
+            f"{FEWEST_FOR_A_CLASS} or more."
         )
     if growth.undecided:
-        classes = _listed((growth.name, *growth.undecided))
+        classes = listed((growth.name, *growth.undecided), last="or")
         return f"Time grows as {classes}, which these lengths cannot tell apart."
-    gap = "" if growth.gap is None else f", AICc {growth.gap:.0f} less than any other class"
     grows = "does not grow" if growth.name == "1" else f"grows as {growth.name}"
-    return f"Time {grows}{gap}."
+    if growth.gap is None:
+        return f"Time {grows}."
+    return f"Time {grows}, AICc {growth.gap:.0f} less than any {_but(growth)}."
 
 
 def long_end(law: Law) -> str:
@@ -101,8 +90,23 @@ def written(interval: Interval, unit: str) -> str:
     return f"{value or 'without end'}" + (f" [{low}, {high or 'without end'}]" if low else "")
 
 
+def _but(growth: Growth) -> str:
+    """Leave out the classes whose further terms take no time, which no criterion tells apart."""
+    if not growth.idle:
+        return "other class"
+    own = str(growth.name).removesuffix("·w")
+    terms = dict.fromkeys(part for name in growth.idle for part in name.split(" + "))
+    more = [part for part in terms if part.removesuffix("·w") != own]
+    takes = "take" if len(more) > 1 else "takes"
+    return f"class but {listed(growth.idle)}, whose {listed(more)} {takes} no time that matters"
+
+
 def _term(term: Term) -> str:
-    name, rate, seconds = _LETTERS[term.name], term.rate.value or 0.0, term.seconds.value or 0.0
+    name, rate, seconds = (
+        WORDS[term.name].letters,
+        term.rate.value or 0.0,
+        term.seconds.value or 0.0,
+    )
     if term.name == "faults":
         return f"{name} x {show(seconds, 'seconds')}"
     if term.name == "bytes":
@@ -110,11 +114,9 @@ def _term(term: Term) -> str:
     return f"{name} / {show(rate, 'rate')}"
 
 
-def _listed(names: Sequence[str]) -> str:
-    return " or ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
-
-
 def _crossover(law: Law) -> tuple[str, ...]:
+    if len(law.points) < FEWEST:
+        return ("Two lengths place no crossover: measure more of them.",)
     if law.merged:
         how = "Linear part and attention grow alike"
         if law.term("core") is not None:
@@ -128,7 +130,7 @@ def _crossover(law: Law) -> tuple[str, ...]:
     if law.needed is not None:
         return (
             f"Too short to place a crossover: it is {formula} tokens, and {last:,} are less than "
-            f"4 x that; measure up to {law.needed:,}.",
+            f"{PLACES} x that; measure up to {law.needed:,}.",
         )
     if law.crossover is None or law.crossover.value is None:
         return (f"Attention takes no time that can be told from the rest; {formula} tokens.",)
@@ -149,8 +151,8 @@ def changes(law: Law) -> tuple[str, ...]:
     more = "more" if change.effect > 0 else "less"
     return (
         f"Another law holds from {change.start:,} tokens on (between {change.before:,} and "
-        f"{change.start:,}): {_PLAIN[change.term].lower()} {times}{as_long}, which makes the time "
-        f"{show(abs(change.effect), 'percent')} {more} at {change.at:,} tokens.",
+        f"{change.start:,}): {WORDS[change.term].begins.lower()} {times}{as_long}, which makes the "
+        f"time {show(abs(change.effect), 'percent')} {more} at {change.at:,} tokens.",
     )
 
 

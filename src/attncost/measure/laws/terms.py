@@ -20,6 +20,9 @@ from attncost.measure.laws.squares import Values, rms, solve
 
 Prediction: TypeAlias = Callable[[int], Predicted] | Mapping[int, Predicted]
 
+# The longest length must be so many times the crossover by formula to place that by time.
+PLACES: Final = 4
+
 # Columns nearer than this to a sum of others cannot be told apart by float64 least squares.
 _ALIKE: Final = 1e-6
 # Below this slope, core / linear has levelled off and meets no other value further on.

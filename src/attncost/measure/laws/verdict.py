@@ -23,14 +23,14 @@ from attncost.measure.laws.evidence import Evidence
 from attncost.measure.laws.law import Margins, Reason, Verdict
 from attncost.measure.laws.sentences import percent
 
-FEWEST_LENGTHS: Final = 4
+FEWEST_FOR_A_VERDICT: Final = 4
 SHORTEST_RANGE: Final = 8
 
 
 def judge(evidence: Evidence) -> Verdict:
     """Apply the rule."""
     lengths, tolerance = evidence.medians.lengths, evidence.margins.tolerance
-    if len(lengths) < FEWEST_LENGTHS or lengths[-1] < SHORTEST_RANGE * lengths[0]:
+    if len(lengths) < FEWEST_FOR_A_VERDICT or lengths[-1] < SHORTEST_RANGE * lengths[0]:
         return _too_short(evidence)
     if not evidence.agrees:
         explained = evidence.sampled and evidence.proved <= tolerance
@@ -83,8 +83,8 @@ def _too_short(evidence: Evidence) -> Verdict:
     lengths = evidence.medians.lengths
     sentence = (
         f"Undecided: {len(lengths)} lengths from {lengths[0]:,} to {lengths[-1]:,} tokens are "
-        f"too short a range; {FEWEST_LENGTHS} or more, the longest at least {SHORTEST_RANGE} "
-        "times the shortest, can tell."
+        f"too short a range; {FEWEST_FOR_A_VERDICT} or more, the longest at least "
+        f"{SHORTEST_RANGE} times the shortest, can tell."
     )
     return Verdict("undecided", sentence, _both(evidence))
 

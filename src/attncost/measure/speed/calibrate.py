@@ -9,7 +9,8 @@ from typing import Any, Final
 
 import torch
 
-from attncost.measure.clocks.clock import Clock, Run
+from attncost.measure.clocks.interface import Clock, Run
+from attncost.measure.clocks.threads import threads
 from attncost.measure.speed.calibration import Calibration
 from attncost.measure.speed.families import families, placed
 from attncost.measure.speed.family import Family, Pool
@@ -21,7 +22,6 @@ from attncost.measure.speed.sampling import Progress, sampled, spread
 from attncost.measure.speed.structures import structures, swept
 from attncost.measure.speed.table import Table
 from attncost.measure.store.environment import environment
-from attncost.measure.sweep.interleaved import one_thread
 
 _SECONDS: Final = 20.0
 _SEPARATOR: Final = " @ "
@@ -49,7 +49,7 @@ def calibrate(
         seconds: About how long it takes by this clock.
         progress: Is told how far it is, from 0 to 1.
     """
-    with one_thread(), torch.inference_mode():
+    with threads(1), torch.inference_mode():
         calls = probes()
         samples = sampled(calls, clock, budget=seconds, progress=progress, steady=delicate(calls))
         return calibrated(samples, environment=environment(clock, command=command))

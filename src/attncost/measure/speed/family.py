@@ -7,7 +7,7 @@ from typing import Any, Final, TypeAlias, final
 import torch
 from torch import Tensor
 
-from attncost.measure.clocks.clock import Run
+from attncost.measure.clocks.interface import Run
 from attncost.measure.speed.operation import Operation
 from attncost.measure.speed.table import Knots
 

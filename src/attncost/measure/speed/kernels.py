@@ -15,7 +15,7 @@ from attncost.kernels.calls import checked
 from attncost.kernels.choose import every
 from attncost.kernels.interface import Work
 from attncost.kernels.rates import Rates
-from attncost.measure.clocks.clock import Run
+from attncost.measure.clocks.interface import Run
 from attncost.patterns import load, names
 from attncost.patterns.interface import Pattern
 

@@ -16,7 +16,7 @@ from typing import Any, Final, final
 
 from torch import nn
 
-from attncost.measure.laws.parts import Interval
+from attncost.measure.laws.results import Interval
 from attncost.measure.speed.calibration import Calibration
 from attncost.measure.speed.families import placed
 from attncost.measure.speed.operation import KEPT, Operation, Recording

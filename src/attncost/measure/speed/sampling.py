@@ -11,7 +11,8 @@ from statistics import median
 from typing import Final, TypeAlias
 
 from attncost.core.errors import ShapeError
-from attncost.measure.clocks.clock import Clock, Run
+from attncost.measure.clocks.interface import Clock, Run
+from attncost.measure.clocks.repeats import repeats_for
 
 # Takes the share that is done, from 0 to 1.
 Progress: TypeAlias = Callable[[float], None]
@@ -51,11 +52,11 @@ def sampled(
     order, names = random.Random(0), list(calls)
     spent, repeats, expected = 0.0, {}, {}
     for name in names:
-        calls[name]()
-        seconds = clock.time(calls[name], 1).seconds
-        spent, expected[name] = spent + 2 * seconds, seconds
         enough = _STEADY_SECONDS if name in steady else _ENOUGH_SECONDS
-        repeats[name] = math.ceil(enough / max(seconds, 1e-6))
+        readings = repeats_for(calls[name], clock, enough=enough)
+        spent += sum(number * one.seconds for number, one in readings)
+        repeats[name], last = readings[-1]
+        expected[name] = last.seconds
     samples: dict[str, list[float]] = {name: [] for name in names}
     for visit in range(_MOST_ROUNDS):
         if visit >= _FEWEST_ROUNDS and spent >= budget * (visit / (visit + 1)):

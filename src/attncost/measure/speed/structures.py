@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.nn.functional import scaled_dot_product_attention
 
 from attncost.kernels.attention import attention
-from attncost.measure.clocks.clock import Run
+from attncost.measure.clocks.interface import Run
 from attncost.patterns.window import Window
 
 _D_MODEL: Final = 64

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from attncost.measure.clocks.clock import Clock
+from attncost.measure.clocks.interface import Clock
 from attncost.measure.clocks.usage import counts_waiting
 from attncost.measure.store.conditions.build import build, switches
 from attncost.measure.store.conditions.gpu import gpu

@@ -49,8 +49,8 @@ class Rows:
         samples: Timings, those of the warm-up among them.
         skipped: Cells that could not be measured.
         resumed: Where it was gone on with.
-        notes: What a reader should know: lines that were cut off, cells that were skipped, and in
-            what the environment changed.
+        notes: What a reader should know: what the lengths cannot show, lines that were cut off,
+            cells that were skipped, and in what the environment changed.
     """
 
     environment: dict[str, Any]
@@ -88,6 +88,7 @@ def rows(path: Path) -> Rows:
     notes: list[str] = []
     found = _whole(file, lines, notes)
     environment = _environment(file, next(found, (1, None))[1])
+    notes += map(str, filter(None, [environment.get("note")]))
     samples: list[Sample] = []
     skipped: list[Skipped] = []
     resumed: list[Resumed] = []
@@ -100,7 +101,7 @@ def rows(path: Path) -> Rows:
             samples.append(one)
         elif isinstance(one, Skipped):
             skipped.append(one)
-            notes.append(f"{one.subject} at {one.length}: {one.reason}")
+            notes.append(one.note)
         else:
             resumed.append(Resumed(environment=one, samples=len(samples)))
             if differing := differences(environment, one):

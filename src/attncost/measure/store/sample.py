@@ -25,6 +25,15 @@ UNKNOWN_TO_1: Final = frozenset(
     {"bytes", "cpu_seconds", "waited_seconds", "minor_faults", "major_faults", "switches"}
 )
 
+# What tells series of one subject apart, beside the length, and how it is written.
+AXES: Final[Mapping[str, str]] = {
+    "batch": "batch {}",
+    "dtype": "{}",
+    "threads": "threads {}",
+    "mode": "{}",
+    "device": "{}",
+}
+
 
 @final
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -90,6 +99,7 @@ class Skipped:
         subject: What should have run.
         length: Tokens of a sequence.
         reason: Why it did not, in words.
+        cause: The same in a word, such as `memory`; empty if it was not said.
         labels: What tells the subject from the others.
         batch: Sequences in a call.
         dtype: Type of one element.
@@ -101,12 +111,23 @@ class Skipped:
     subject: str
     length: int
     reason: str
+    cause: str = ""
     labels: Mapping[str, str] = field(default_factory=dict)
     batch: int = 1
     dtype: str = "float32"
     threads: int = 1
     mode: str = "forward"
     device: str = "cpu"
+
+    @property
+    def note(self) -> str:
+        """What a reader should know of it, in a line.
+
+        >>> Skipped(subject="full", length=8192, batch=4, reason="too large.", cause="memory").note
+        'full, batch 4 at 8,192 (memory): too large.'
+        """
+        cause = f" ({self.cause})" if self.cause else ""
+        return f"{series_of(self)} at {self.length:,}{cause}: {self.reason}"
 
 
 # What JSON may have for a field of each type; seconds without a fraction are a whole number there.
@@ -121,7 +142,24 @@ _NUMBERS: Final = ((int,), (float, int))
 _SAMPLE: Final = {one.name: _HELD.get(one.type, _LABELS) for one in fields(Sample)}
 _SKIPPED: Final = {one.name: _HELD.get(one.type, _LABELS) for one in fields(Skipped)}
 _SINCE_2: Final = {one.name: one.default for one in fields(Sample) if one.default is not MISSING}
+_USUAL: Final = {one.name: one.default for one in fields(Skipped) if one.name in AXES}
 _ALWAYS_SAID: Final = frozenset({"subject", "length", "reason"})
+
+
+def series_of(row: Sample | Skipped) -> str:
+    """Return the name of the series that a row is of: its subject, and what is not the usual."""
+    return ", ".join(filter(None, (row.subject, unusual(row))))
+
+
+def unusual(where: object) -> str:
+    """Return what tells a row, or a case, from the usual, its length left aside.
+
+    >>> unusual(Skipped(subject="full", length=64, reason="no.", batch=4, mode="training"))
+    'batch 4, training'
+    """
+    values = {axis: getattr(where, axis) for axis in AXES}
+    said = (AXES[axis].format(value) for axis, value in values.items() if value != _USUAL[axis])
+    return ", ".join(said)
 
 
 def sample_of(row: Mapping[str, Any], schema: str) -> Sample:

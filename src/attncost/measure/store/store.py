@@ -18,10 +18,8 @@ from pathlib import Path
 from typing import Any, final
 
 from attncost.core.errors import ShapeError, StorageError
-from attncost.measure.store.reading import FILE, Rows, rows
+from attncost.measure.store.reading import FILE, rows
 from attncost.measure.store.sample import SCHEMA, Sample
-
-__all__ = ["Rows", "Run", "Sample", "read", "rows"]
 
 
 @final

@@ -9,11 +9,10 @@ interval reaches 95 %; it is then all that was seen. A law's medians have the sa
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import groupby
 from statistics import median
 from typing import Final, final
 
-from attncost.measure.clocks.usage import waited_share
+from attncost.measure.clocks.usage import disturbed, waited_share
 from attncost.measure.store.sample import Sample
 
 _DOUBT: Final = 0.05
@@ -25,10 +24,10 @@ FEWEST: Final = 6
 @final
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Measured:
-    """One subject at one length.
+    """One series at one length.
 
     Attributes:
-        subject: What ran.
+        subject: What ran, by the name of its series.
         length: Tokens of a sequence.
         rounds: Samples, without the warm-up.
         seconds: Median time of one call.
@@ -36,6 +35,7 @@ class Measured:
         high: Upper end.
         peak_bytes: The most memory that one call held at once.
         waited: Median time that threads were ready and had no core, in parts of wall time.
+        disturbed: Samples that waited for more than 5 % of theirs.
         faults: Median of the pages that a call mapped or read from a disk.
     """
 
@@ -47,35 +47,40 @@ class Measured:
     high: float
     peak_bytes: int
     waited: float = 0.0
+    disturbed: int = 0
     faults: float = 0.0
 
 
-def measured(samples: Iterable[Sample]) -> tuple[Measured, ...]:
-    """Return every cell that was sampled, in the order of subjects and lengths."""
-    rows = list(samples)
-    # Rounds are in random order, the warm-up before them is not.
-    first_seen = {name: i for i, name in enumerate(dict.fromkeys(one.subject for one in rows))}
-    taken = [one for one in rows if not one.warmup]
-    taken.sort(key=lambda one: (first_seen[one.subject], one.length))
-    cells = []
-    for (subject, length), group in groupby(taken, lambda one: (one.subject, one.length)):
-        cell = list(group)
-        seconds = [one.seconds for one in cell]
-        low, high = interval(seconds)
-        cells.append(
-            Measured(
-                subject=subject,
-                length=length,
-                rounds=len(cell),
-                seconds=median(seconds),
-                low=low,
-                high=high,
-                peak_bytes=max(one.peak_bytes for one in cell),
-                waited=median(waited_share(one.waited_seconds, one.wall_seconds) for one in cell),
-                faults=median(one.minor_faults + one.major_faults for one in cell),
-            )
-        )
-    return tuple(cells)
+def measured(rows: Iterable[Sample], *, series: str) -> tuple[Measured, ...]:
+    """Return the cells of one series, by increasing length, the warm-up left out.
+
+    Args:
+        rows: The samples of the series alone.
+        series: Its name.
+    """
+    lengths: dict[int, list[Sample]] = {}
+    for row in rows:
+        if not row.warmup:
+            lengths.setdefault(row.length, []).append(row)
+    return tuple(_cell(series, length, lengths[length]) for length in sorted(lengths))
+
+
+def _cell(series: str, length: int, rows: Sequence[Sample]) -> Measured:
+    seconds = [row.seconds for row in rows]
+    low, high = interval(seconds)
+    waits = [(row.waited_seconds, row.wall_seconds) for row in rows]
+    return Measured(
+        subject=series,
+        length=length,
+        rounds=len(rows),
+        seconds=median(seconds),
+        low=low,
+        high=high,
+        peak_bytes=max(row.peak_bytes for row in rows),
+        waited=median(waited_share(*one) for one in waits),
+        disturbed=sum(disturbed(*one) for one in waits),
+        faults=median(row.minor_faults + row.major_faults for row in rows),
+    )
 
 
 def interval(values: Sequence[float]) -> tuple[float, float]:

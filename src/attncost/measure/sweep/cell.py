@@ -1,11 +1,9 @@
 """One cell of a sweep: one subject in one case, made ready and then sampled.
 
-A call shorter than 10 ms, or than 100 ticks of a coarser clock, is timed several at once, so that
-starting and reading the clock do not weigh; what was timed to find out how many is kept and
-flagged as warm-up. Training runs with gradients, all else in inference mode.
+A short call is timed several at once; what was timed to find out how many is kept and flagged as
+warm-up. Training runs with gradients, all else in inference mode.
 """
 
-import math
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass
@@ -13,15 +11,13 @@ from typing import Any, Final, TypeAlias, final
 
 import torch
 
-from attncost.measure.clocks.clock import Clock, Reading, Run
+from attncost.measure.clocks.interface import Clock, Reading, Run
+from attncost.measure.clocks.repeats import repeats_for
 from attncost.measure.held.memory import MemoryMonitor
-from attncost.measure.sweep.case import Case, Mode
-from attncost.measure.sweep.subject import Subject
+from attncost.measure.subjects.case import Case, Mode
+from attncost.measure.subjects.subject import Subject
 
-_ENOUGH_SECONDS: Final = 0.010
-_ENOUGH_TICKS: Final = 100
 _BRIEF_SECONDS: Final = 0.1
-_MOST_REPEATS_A_SECOND: Final = 100_000
 
 Row: TypeAlias = Mapping[str, Any]
 Record: TypeAlias = Callable[[Row], None]
@@ -93,7 +89,7 @@ def ready(
     """
     with running(case.mode):
         if known is None:
-            readings = _warm(call, clock)
+            readings = repeats_for(call, clock)
             with MemoryMonitor(clock.device) as meter:
                 call()
             known = Known(repeats=readings[-1][0], peak=meter.peak)
@@ -151,21 +147,6 @@ def lack_of_memory(error: BaseException) -> str | None:
         return f"out of memory: {said}" if said else "out of memory"
     _, allocator, said = said.partition("DefaultCPUAllocator: ")
     return f"out of memory: {said}" if allocator and "memory" in said else None
-
-
-def _warm(call: Run, clock: Clock) -> list[tuple[int, Reading]]:
-    """Time more and more calls at once until they make a sample."""
-    enough = max(_ENOUGH_SECONDS, _ENOUGH_TICKS * clock.resolution)
-    most = round(enough * _MOST_REPEATS_A_SECOND)
-    readings, repeats = [], 1
-    while True:
-        reading = clock.time(call, repeats)
-        readings.append((repeats, reading))
-        if repeats * reading.seconds >= enough or repeats == most:
-            return readings
-        # Less than a tick reads as nothing; that is no reason to go straight to the most.
-        needed = enough / reading.seconds if reading.seconds > 0 else 10 * repeats
-        repeats = math.ceil(min(most, max(2 * repeats, needed)))
 
 
 def _timing(visit: int, repeats: int, reading: Reading, *, warmup: bool) -> dict[str, Any]:

@@ -3,8 +3,9 @@
     width of a 95 % interval = high - low,  of the slope over lengths >= a quarter of the longest
 
 It is asked after every round from the sixth on, before which no interval of a median reaches 95 %.
-One honest limitation: to look after every round, and stop at the first narrow interval, makes it
-narrower than 95 % deserves by a little.
+One honest limitation: to look after every round and stop at the first narrow interval costs a
+little of it: such intervals hold the truth in 95 to 96 % of simulated runs, those after a fixed
+number of rounds in 97 to 98 %.
 """
 
 from collections.abc import Iterable
@@ -16,7 +17,7 @@ from attncost.measure.laws.intervals import long_end
 from attncost.measure.laws.law import USUAL
 from attncost.measure.laws.medians import summarise
 from attncost.measure.store.summary import FEWEST
-from attncost.measure.sweep.bench import Key
+from attncost.measure.sweep.runner import Key
 
 # A subject's name and what its case has in common at all lengths.
 Series: TypeAlias = tuple[str, str]
@@ -58,8 +59,7 @@ class Times:
         # A clock too coarse for a call reads 0, which has no logarithm.
         if min(map(len, rounds.values())) < FEWEST or not all(map(all, rounds.values())):
             return None
-        long = {n: at for n, at in rounds.items() if n >= max(lengths) / 4}
-        medians = summarise(long if len(long) > 1 else rounds, margins=USUAL)
+        medians = summarise(rounds, margins=USUAL)
         found = long_end(medians, np.ones(len(medians.lengths))).measured
         assert found.high is not None
         assert found.low is not None

@@ -3,27 +3,20 @@
     ratio of two calls = median over rounds of time / time in the same round
 
 A machine that is slow for a while slows a round, not one side of a ratio. The interval of the
-median is that of `attncost.measure.store.summary`: it holds whatever the noise looks like. A call
-shorter than 10 ms is timed several at once. What need not be known better is visited no more, so
-rounds differ; a ratio takes those that both sides have.
+median is that of `attncost.measure.store.summary`: it holds whatever the noise looks like. A short
+call is timed several at once. What need not be known better is visited no more, so rounds differ; a
+ratio takes those that both sides have.
 """
 
-import math
 import random
-from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from statistics import median
-from typing import Final, final
+from typing import final
 
-import torch
-
-from attncost.measure.clocks.clock import Clock, Run
+from attncost.measure.clocks.interface import Clock, Run
+from attncost.measure.clocks.repeats import repeats_for
 from attncost.measure.store.summary import interval
-
-_ENOUGH_SECONDS: Final = 0.010
-# Warming up does not weigh on a call as long as this.
-_LONG_SECONDS: Final = 1.0
 
 # Seconds of each call, by the number of the round.
 Samples = dict[str, dict[int, float]]
@@ -72,7 +65,7 @@ def interleave(
         seed: Of the order.
     """
     order = random.Random(seed)
-    repeats = {name: _repeats(call, clock) for name, call in calls.items()}
+    repeats = {name: repeats_for(call, clock)[-1][0] for name, call in calls.items()}
     samples: Samples = {name: {} for name in calls}
     for visit in range(rounds):
         names = sorted(wanted(samples))
@@ -83,26 +76,3 @@ def interleave(
                 calls[name]()
             samples[name][visit] = clock.time(calls[name], repeats[name]).seconds
     return samples
-
-
-@contextmanager
-def one_thread() -> Iterator[None]:
-    """Hold PyTorch to one thread, as CPU time asks for."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    # The first vector mathematics of a process is racy in torch 2.13; let it be this.
-    torch.ones(1 << 14).exp().log()
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
-
-
-def _repeats(call: Run, clock: Clock) -> int:
-    """Warm a call up, and return how often it must run to be timed well."""
-    reading = clock.time(call, 1)
-    if reading.seconds < _LONG_SECONDS:
-        reading = clock.time(call, 1)
-    # A call that waits takes no CPU time, and would be repeated for ever.
-    longer = max(reading.seconds, reading.wall_seconds)
-    return math.ceil(_ENOUGH_SECONDS / max(longer, 1e-6))

@@ -6,14 +6,14 @@ one cell would be two.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import cast, final
+from dataclasses import dataclass, field, fields
+from typing import final
 
 from attncost.measure.store.reading import Rows
 from attncost.measure.store.sample import Sample, Skipped
-from attncost.measure.sweep.bench import Key
-from attncost.measure.sweep.case import Case, Mode
+from attncost.measure.subjects.case import Case
 from attncost.measure.sweep.cell import Known
+from attncost.measure.sweep.runner import Key
 
 
 @final
@@ -23,12 +23,12 @@ class Past:
 
     Attributes:
         samples: What was taken, the warm-up left out.
-        skipped: Why each cell that could not run could not.
+        skipped: The cells that could not run.
         seconds: What all of it took on the wall, the warm-up included.
     """
 
     samples: tuple[tuple[Key, Sample], ...] = ()
-    skipped: Mapping[Key, str] = field(default_factory=dict)
+    skipped: Mapping[Key, Skipped] = field(default_factory=dict)
     seconds: float = 0.0
 
     @classmethod
@@ -40,7 +40,7 @@ class Past:
         """
         return cls(
             tuple((key(row), row) for row in rows.samples if not row.warmup),
-            {key(row): row.reason for row in rows.skipped},
+            {key(row): row for row in rows.skipped},
             sum(row.repeats * row.wall_seconds for row in rows.samples),
         )
 
@@ -55,12 +55,5 @@ class Past:
 
 def key(row: Sample | Skipped) -> Key:
     """Return the cell that a row is of."""
-    case = Case(
-        length=row.length,
-        batch=row.batch,
-        dtype=row.dtype,
-        threads=row.threads,
-        mode=cast("Mode", row.mode),
-        device=row.device,
-    )
+    case = Case(**{axis.name: getattr(row, axis.name) for axis in fields(Case)})
     return row.subject, case

@@ -10,14 +10,14 @@ import random
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from itertools import pairwise, product
-from typing import Any, Final, TypeVar, cast, final
+from typing import Any, Final, TypeVar, final
 
 from attncost.core.errors import ShapeError, UnknownName
-from attncost.measure.sweep.case import MODES, Case, Mode
+from attncost.measure.subjects.case import LONGEST, MODES, Case
 
 FEWEST_ROUNDS: Final = 2
-_LONGEST: Final = 1 << 24  # tokens; formulas walk over blocks of them
-_AXES: Final = ("batches", "dtypes", "threads", "modes")
+# What a plan has several of, and what a case calls one of them.
+_AXES: Final = {"batches": "batch", "dtypes": "dtype", "threads": "threads", "modes": "mode"}
 
 T = TypeVar("T")
 
@@ -55,10 +55,10 @@ class Plan:
 
     def __post_init__(self) -> None:
         n = self.lengths
-        if not n or n[0] < 1 or any(a >= b for a, b in pairwise(n)) or n[-1] > _LONGEST:
+        if not n or n[0] < 1 or any(a >= b for a, b in pairwise(n)) or n[-1] > LONGEST:
             raise ShapeError(
                 "lengths must be positive and strictly increasing, as in 64,128,256, and at most "
-                f"{_LONGEST:,}, got {','.join(map(str, n)) or 'none'}."
+                f"{LONGEST:,}, got {','.join(map(str, n)) or 'none'}."
             )
         if self.rounds < 1:
             raise ShapeError(f"rounds must be at least 1, got {self.rounds}.")
@@ -79,7 +79,7 @@ class Plan:
         """
         names = [field.name for field in fields(cls)]
         try:
-            return cls(**{name: _tuples(written[name]) for name in names})
+            return cls(**{name: tuples(written[name]) for name in names})
         except (KeyError, TypeError) as error:
             raise ShapeError(
                 f"a plan must say {', '.join(names)}, got {sorted(written)}."
@@ -102,18 +102,9 @@ class Plan:
 
     def series(self) -> tuple[Case, ...]:
         """Return the cases of the first length: one a series."""
-        axes = product(*(getattr(self, name) for name in _AXES))
-        return tuple(
-            Case(
-                length=self.lengths[0],
-                batch=batch,
-                dtype=dtype,
-                threads=threads,
-                mode=cast("Mode", mode),
-                device=self.device,
-            )
-            for batch, dtype, threads, mode in axes
-        )
+        usual: dict[str, Any] = {"length": self.lengths[0], "device": self.device}
+        chosen = product(*(getattr(self, name) for name in _AXES))
+        return tuple(Case(**usual, **dict(zip(_AXES.values(), one, strict=True))) for one in chosen)
 
     def cases(self) -> tuple[Case, ...]:
         """Return every case; short ones come first, as they say what long ones will take."""
@@ -131,5 +122,6 @@ class Plan:
         return shuffled
 
 
-def _tuples(value: Any) -> Any:  # noqa: ANN401 -- whatever JSON holds
+def tuples(value: Any) -> Any:  # noqa: ANN401 -- whatever JSON holds
+    """Return what JSON holds with lists as the tuples that they were."""
     return tuple(value) if isinstance(value, list) else value

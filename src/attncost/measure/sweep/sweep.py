@@ -13,15 +13,13 @@ from dataclasses import dataclass, field
 from typing import Final, Literal, TypeAlias, final
 
 from attncost.core.errors import ShapeError
-from attncost.measure.clocks.clock import Clock
-from attncost.measure.sweep.bench import Bench, Here
+from attncost.measure.clocks.interface import Clock
+from attncost.measure.subjects.subject import Subject
 from attncost.measure.sweep.cell import Record
 from attncost.measure.sweep.past import Past
 from attncost.measure.sweep.plan import FEWEST_ROUNDS, Plan
-from attncost.measure.sweep.subject import Subject
+from attncost.measure.sweep.runner import InProcess, Runner
 from attncost.measure.sweep.visits import Progress, Visits
-
-__all__ = ["Outcome", "Plan", "Progress", "Setup", "check_names", "sweep"]
 
 Ended: TypeAlias = Literal["enough", "rounds", "budget", "nothing"]
 
@@ -32,13 +30,13 @@ class Setup:
     """What a sweep works with; usually in this process, from the beginning, and in silence.
 
     Attributes:
-        bench: Makes, from a clock, where cells run.
+        runner: Makes, from a clock, where cells run.
         progress: Is told what is done next.
         past: What the run holds already.
         now: Seconds that pass on the wall.
     """
 
-    bench: Callable[[Clock], AbstractContextManager[Bench]] = Here
+    runner: Callable[[Clock], AbstractContextManager[Runner]] = InProcess
     progress: Callable[[Progress], None] = lambda _: None
     past: Past = field(default_factory=Past)
     now: Callable[[], float] = time.perf_counter
@@ -77,7 +75,7 @@ def sweep(
     """Measure every subject in every case.
 
     Each row goes to `record` as soon as it is known, so an interrupted sweep keeps them all. A
-    cell without enough memory becomes a row and is left out. PyTorch has the threads of a case
+    cell that cannot run becomes a row and is left out. PyTorch has the threads of a case
     while it runs, and those of before at the end.
 
     Args:
@@ -92,8 +90,8 @@ def sweep(
     """
     check_names(subjects)
     start = setup.now() - setup.past.seconds
-    with setup.bench(clock) as bench:
-        visits = Visits(bench, record, setup.progress, setup.past)
+    with setup.runner(clock) as runner:
+        visits = Visits(runner, record, setup.progress, setup.past)
 
         def left() -> float:
             return math.inf if plan.budget is None else start + plan.budget - setup.now()
@@ -138,4 +136,6 @@ def _affordable(visits: Visits, plan: Plan, left: float) -> int:
     finished, expected = visits.finished(), visits.expected
     if left >= expected * (plan.rounds - finished):
         return plan.rounds
-    return min(plan.rounds, max(FEWEST_ROUNDS, finished + math.ceil(left / expected)))
+    # The one that begins now is made, also if no time is left, or none is expected to pass.
+    more = max(1, math.ceil(left / expected)) if expected else 1
+    return min(plan.rounds, max(FEWEST_ROUNDS, finished + more))

@@ -9,14 +9,14 @@ from dataclasses import asdict, dataclass
 from typing import Any, final
 
 from attncost.core.errors import AttnCostError, ShapeError
-from attncost.measure.clocks.clock import Clock
-from attncost.measure.sweep.apart import Apart, Limits, check_groups
-from attncost.measure.sweep.bench import Bench, Here
-from attncost.measure.sweep.case import Case
-from attncost.measure.sweep.fits import lack
-from attncost.measure.sweep.plan import Plan
-from attncost.measure.sweep.subject import Subject
-from attncost.measure.sweep.target import target
+from attncost.measure.clocks.interface import Clock
+from attncost.measure.subjects.case import Case
+from attncost.measure.subjects.subject import Subject
+from attncost.measure.subjects.target import target
+from attncost.measure.sweep.isolated import Isolated, Limits, check_groups
+from attncost.measure.sweep.plan import Plan, tuples
+from attncost.measure.sweep.room import lack
+from attncost.measure.sweep.runner import InProcess, Runner
 
 
 @final
@@ -62,10 +62,12 @@ class Task:
     plan: Plan
     limits: Limits | None = None
 
-    def bench(self, clock: Clock) -> Bench:
+    def runner(self, clock: Clock) -> Runner:
         """Return where cells run."""
-        here = Here(clock, lack)
-        return here if self.limits is None else Apart(here, recipe=self.named, limits=self.limits)
+        here = InProcess(clock, lack)
+        return (
+            here if self.limits is None else Isolated(here, recipe=self.named, limits=self.limits)
+        )
 
     def check(self, subjects: tuple[Subject, ...]) -> None:
         """Ask every formula and load every model, so that what cannot run is refused at once.
@@ -95,6 +97,8 @@ class Task:
             subject.prepare(case)
         except AttnCostError as error:
             return error
+        except Exception:  # noqa: BLE001 -- theirs, and the sweep makes it a row
+            return None
         return None
 
     def written(self) -> dict[str, Any]:
@@ -115,7 +119,7 @@ class Task:
         try:
             named, plan, isolate = (environment[name] for name in ("named", "plan", "isolate"))
             return cls(
-                named=Named(**{name: _tuples(value) for name, value in named.items()}),
+                named=Named(**{name: tuples(value) for name, value in named.items()}),
                 plan=Plan.of(plan),
                 limits=None if isolate is None else Limits(**isolate),
             )
@@ -124,7 +128,3 @@ class Task:
                 "its first row does not say what was asked for, so it cannot be gone on with: "
                 "measure into a new folder."
             ) from error
-
-
-def _tuples(value: Any) -> Any:  # noqa: ANN401 -- whatever JSON holds
-    return tuple(value) if isinstance(value, list) else value

@@ -12,13 +12,14 @@ from math import isfinite
 from typing import Final, final
 
 from attncost.core.units import show
-from attncost.measure.sweep.bench import Bench, Key, Lost
-from attncost.measure.sweep.case import Case
+from attncost.measure.store.sample import skipped_of
+from attncost.measure.subjects.case import Case
+from attncost.measure.subjects.subject import Subject
 from attncost.measure.sweep.cell import Ready, Record, identity
 from attncost.measure.sweep.enough import Series, Times
 from attncost.measure.sweep.past import Past
 from attncost.measure.sweep.plan import FEWEST_ROUNDS, Plan
-from attncost.measure.sweep.subject import Subject
+from attncost.measure.sweep.runner import Key, Lost, Runner
 
 # Calls that a cell cannot do without: one to warm up, one for its memory, and those of two rounds.
 _CALLS: Final = 2 + FEWEST_ROUNDS
@@ -70,12 +71,12 @@ class Visits:
     """
 
     __slots__ = (
-        "_bench",
         "_known",
         "_lost_before",
         "_planned",
         "_progress",
         "_record",
+        "_runner",
         "_shorter",
         "_times",
         "_visited",
@@ -84,9 +85,9 @@ class Visits:
     )
 
     def __init__(
-        self, bench: Bench, record: Record, progress: Callable[[Progress], None], past: Past
+        self, runner: Runner, record: Record, progress: Callable[[Progress], None], past: Past
     ) -> None:
-        self._bench, self._record, self._progress = bench, record, progress
+        self._runner, self._record, self._progress = runner, record, progress
         self._known, self._lost_before, self._visited = past.known(), past.skipped, past.visited()
         self._times = Times()
         for key, row in past.samples:
@@ -128,7 +129,7 @@ class Visits:
         key = (subject.name, case)
         self._planned.append(key)
         if key in self._lost_before:
-            self.skipped.append(f"{_called(key)}: {self._lost_before[key]}")
+            self.skipped.append(self._lost_before[key].note)
             return
         self._progress(Progress(f"warming up: {_called(key)}"))
         found = self._ready(subject, case, left)
@@ -142,14 +143,14 @@ class Visits:
     def _ready(self, subject: Subject, case: Case, left: float) -> _Live | Lost:
         """Make a cell ready, unless it is hopeless."""
         known = self._known.get((subject.name, case))
-        predicted = self._bench.predict(subject, case)
+        predicted = self._runner.predict(subject, case)
         if isinstance(predicted, Lost):
             return predicted
         flops, shorter = predicted.linear + predicted.core, self._shorter[subject.name, case.series]
         if known is None and (lost := self._unaffordable(shorter, flops, left)):
             return lost
         peaks = {n: cell.ready.known.peak for n, cell in shorter.items()}
-        found = self._bench.ready(subject, case, known=known, peaks=peaks)
+        found = self._runner.ready(subject, case, known=known, peaks=peaks)
         return found if isinstance(found, Lost) else _Live(subject, found, flops)
 
     def round(self, number: int, plan: Plan, rounds: int) -> None:
@@ -171,7 +172,7 @@ class Visits:
             self._sample(key, number)
 
     def _sample(self, key: Key, number: int) -> None:
-        rows = self._bench.sample(key, number)
+        rows = self._runner.sample(key, number)
         if isinstance(rows, Lost):
             self._lose(key, self.live.pop(key).subject, rows)
             return
@@ -196,8 +197,9 @@ class Visits:
 
     def _lose(self, key: Key, subject: Subject, lost: Lost) -> None:
         row = {"kind": "skipped", **identity(subject, key[1])}
-        self._record({**row, "cause": lost.cause, "reason": lost.reason})
-        self.skipped.append(f"{_called(key)}: {lost.reason}")
+        row |= {"cause": lost.cause, "reason": lost.reason}
+        self._record(row)
+        self.skipped.append(skipped_of(row).note)
 
 
 def _called(key: Key) -> str:

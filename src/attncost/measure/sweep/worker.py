@@ -7,6 +7,7 @@ model prints goes to stderr.
 import os
 import threading
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from multiprocessing import parent_process
@@ -17,9 +18,9 @@ from typing import Final, TypeAlias, final
 import torch
 
 from attncost.measure.laws.predicted import Predicted
-from attncost.measure.sweep.bench import Bench, Here, Key, Lost
-from attncost.measure.sweep.cell import Known, Ready, Row, lack_of_memory
-from attncost.measure.sweep.subject import Recipe, Subject
+from attncost.measure.subjects.subject import Recipe, Subject
+from attncost.measure.sweep.cell import Known, Ready, Row
+from attncost.measure.sweep.runner import InProcess, Key, Lost, Runner, lost
 
 _STATUS: Final = Path("/proc/self/status")
 _ENDED: Final = 1
@@ -56,13 +57,13 @@ Question: TypeAlias = Predict | Prepare | Take
 Answer: TypeAlias = Predicted | Ready | tuple[Row, ...] | Lost
 
 
-def serve(connection: Connection, recipe: Recipe, *, bench: Here, memory: int | None) -> None:
+def serve(connection: Connection, recipe: Recipe, *, runner: InProcess, memory: int | None) -> None:
     """Make the subjects, say so with None or a `Lost`, and answer until the parent is gone.
 
     Args:
         connection: To the parent.
         recipe: Makes the subjects.
-        bench: What it does the work with.
+        runner: What it does the work with.
         memory: How many bytes all of it may take, beyond what Python and PyTorch take.
     """
     threading.Thread(target=_end_with_parent, daemon=True).start()
@@ -71,17 +72,15 @@ def serve(connection: Connection, recipe: Recipe, *, bench: Here, memory: int | 
 
     def make() -> None:
         if memory is not None:
-            _limit(memory, bench.clock.device)
+            _limit(memory, runner.clock.device)
         subjects.update((subject.name, subject) for subject in recipe())
 
-    with bench:
+    # The parent may be gone at any time, and an answer unread.
+    with runner, suppress(EOFError, ConnectionResetError, BrokenPipeError):
         connection.send(_attempted(make))
         while True:
-            try:
-                question = connection.recv()
-            except EOFError:
-                return
-            connection.send(_attempted(partial(_answer, bench, subjects, question)))
+            question = connection.recv()
+            connection.send(_attempted(partial(_answer, runner, subjects, question)))
 
 
 def limits_memory() -> bool:
@@ -89,13 +88,13 @@ def limits_memory() -> bool:
     return _STATUS.is_file()
 
 
-def _answer(bench: Bench, subjects: dict[str, Subject], question: Question) -> Answer:
+def _answer(runner: Runner, subjects: dict[str, Subject], question: Question) -> Answer:
     if isinstance(question, Take):
-        return bench.sample(question.key, question.visit)
+        return runner.sample(question.key, question.visit)
     name, case = question.key
     if isinstance(question, Predict):
-        return bench.predict(subjects[name], case)
-    return bench.ready(subjects[name], case, known=question.known, peaks=question.peaks)
+        return runner.predict(subjects[name], case)
+    return runner.ready(subjects[name], case, known=question.known, peaks=question.peaks)
 
 
 def _attempted(run: Callable[[], Answer | None]) -> Answer | None:
@@ -103,11 +102,7 @@ def _attempted(run: Callable[[], Answer | None]) -> Answer | None:
     try:
         return run()
     except Exception as error:  # noqa: BLE001 -- theirs, and it becomes a row
-        reason = lack_of_memory(error)
-        if reason is not None:
-            return Lost("memory", reason)
-        said = str(error).partition("\n")[0]
-        return Lost("crash", f"{type(error).__name__}: {said}" if said else type(error).__name__)
+        return lost(error)
 
 
 def _limit(memory: int, device: str) -> None:

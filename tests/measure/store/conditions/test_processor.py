@@ -1,6 +1,6 @@
 import pytest
 
-from attncost.measure.store.conditions.processor import processor, quota
+from attncost.measure.store.conditions.processor import processor
 
 CORE = """processor\t: {number}
 model name\t: Made Up 9000
@@ -68,20 +68,3 @@ def test_turbo_is_told_by_either_driver(file, text, turbo, system):
     system("sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", "powersave\n")
     found = processor(system.root)
     assert (found["turbo"], found["governor"]) == (turbo, "powersave")
-
-
-def test_the_tightest_control_group_grants_the_cores(system):
-    system("proc/self/cgroup", "0::/outer/inner\n")
-    system("sys/fs/cgroup/outer/cpu.max", "150000 100000\n")
-    system("sys/fs/cgroup/outer/inner/cpu.max", "max 100000\n")
-    assert quota(system.root) == 1.5
-    system("sys/fs/cgroup/outer/inner/cpu.max", "50000 100000\n")
-    assert quota(system.root) == 0.5
-
-
-def test_control_groups_of_the_first_version_are_read(system):
-    system("sys/fs/cgroup/cpu/cpu.cfs_quota_us", "400000\n")
-    system("sys/fs/cgroup/cpu/cpu.cfs_period_us", "100000\n")
-    assert quota(system.root) == 4
-    system("sys/fs/cgroup/cpu/cpu.cfs_quota_us", "-1\n")
-    assert quota(system.root) is None

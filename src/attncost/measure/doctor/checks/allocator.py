@@ -5,18 +5,19 @@ inherits at its start cannot be changed later. Kept memory is not given back to 
 """
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from ctypes.util import find_library
+from dataclasses import dataclass, field
 from statistics import median
 from typing import ClassVar, Final, final
 
 from attncost.core.units import show
-from attncost.measure.clocks.clock import Run
+from attncost.measure.clocks.interface import Run
 from attncost.measure.doctor.instruments import Comparison, Instruments
 from attncost.measure.doctor.interface import Advice, Check, Diagnosis
-from attncost.measure.doctor.machine import huge_pages
 from attncost.measure.doctor.patient import Patient
-from attncost.measure.doctor.workers import Answer, Told, Worker, workers
+from attncost.measure.doctor.workers import Answer, Told, workers
+from attncost.measure.host.pages import huge_pages
 from attncost.measure.sweep.interleaved import ratio
 
 _KEPT: Final = str(1 << 33)
@@ -25,12 +26,27 @@ _HUGE: Final = {"THP_MEM_ALLOC_ENABLE": "1"}  # PyTorch's own: blocks of 2 MiB a
 _TUNED: Final = {"GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"}
 _LIBRARIES: Final = ("tcmalloc", "tcmalloc_minimal", "jemalloc")
 _NOW: Final = "as it is"
+# Mapping fewer pages takes no time that a call of attention would notice.
+_FEWEST: Final = 100
+
+
+def _environments() -> tuple[Mapping[str, str], ...]:
+    """Return the usual ones; libraries only where they are found."""
+    found = filter(None, map(find_library, _LIBRARIES))
+    preloaded = ({"LD_PRELOAD": library} for library in found)
+    return (_HUGE, _TUNED, _KEEPING, {**_KEEPING, **_HUGE}, *preloaded)
 
 
 @final
+@dataclass(frozen=True, eq=False)
 class Allocator(Check):
-    """Naive attention, whose blocks are as large as they get."""
+    """Naive attention, whose blocks are as large as they get.
 
+    Attributes:
+        environments: The sets of variables to try.
+    """
+
+    environments: tuple[Mapping[str, str], ...] = field(default_factory=_environments)
     asks: ClassVar[str] = "how much time goes into page faults of large blocks?"
     calls: ClassVar[float] = 30
     seconds: ClassVar[float] = 5.0
@@ -42,24 +58,28 @@ class Allocator(Check):
         if not sys.platform.startswith("linux"):
             reason = "the variables that are tried are those of Linux."
             return (self.unasked(what, "does not apply", reason),)
-        wanted = {_spelled(one): one for one in _environments()}
-        with workers("naive", patient, {_NOW: {}, **wanted}) as started:
+        wanted = {_spelled(one): one for one in self.environments}
+        with workers("naive", patient, {_NOW: {}, **wanted}, left=instruments.left) as started:
             answers: dict[str, list[Answer]] = {name: [] for name in started}
-            calls = {name: _call(one, answers[name]) for name, one in started.items()}
-            samples = instruments.samples(calls, against=_NOW, clock=Told())
-        ratios = {name: ratio(samples, _NOW, name) for name in wanted}
-        best = max(ratios, key=lambda name: ratios[name].figure)
+            ways = {name: _way(ask, answers[name]) for name, ask in started.items()}
+            picked = instruments.pick(ways, against=_NOW, clock=Told())
+        best = picked.name
         found = Comparison(
-            time=ratios[best],
+            time=picked.time,
             clock=Told.name,
             bytes_now=_most(answers[_NOW], "bytes"),
             bytes_then=_most(answers[best], "bytes"),
         )
         before, after = (_usual(answers[name], "faults") for name in (_NOW, best))
-        tried = ", ".join(f"{name} {show(ratios[name].figure, 'times')}" for name in wanted)
+        if before - after < _FEWEST:
+            reason = f"{before:,} page faults a call, {after:,} at best: there are none to save."
+            return (self.unasked(what, "fine", reason),)
+        tried = ", ".join(
+            f"{name} {show(ratio(picked.seen, _NOW, name).figure, 'times')}" for name in wanted
+        )
         because = (
             f"{before:,} page faults a call, {after:,} at best; huge pages: "
-            f"{huge_pages() or 'not told'}. Faster by: {tried}."
+            f"{huge_pages() or 'not told'}. At a first look: {tried}."
         )
         advice = Advice(
             do=f"export {best}",
@@ -70,20 +90,13 @@ class Allocator(Check):
         return (self.judged(what, found, advice),)
 
 
-def _environments() -> tuple[Mapping[str, str], ...]:
-    """Return what to try: libraries only where they are found."""
-    found = filter(None, map(find_library, _LIBRARIES))
-    preloaded = ({"LD_PRELOAD": library} for library in found)
-    return (_HUGE, _TUNED, _KEEPING, {**_KEEPING, **_HUGE}, *preloaded)
-
-
 def _spelled(variables: Mapping[str, str]) -> str:
     return " ".join(f"{name}={value}" for name, value in variables.items())
 
 
-def _call(worker: Worker, answers: list[Answer]) -> Run:
+def _way(ask: Callable[[], Answer], answers: list[Answer]) -> Run:
     def run() -> float:
-        answers.append(worker.ask())
+        answers.append(ask())
         return answers[-1]["seconds"]
 
     return run

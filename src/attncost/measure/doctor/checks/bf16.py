@@ -11,8 +11,8 @@ import torch
 from attncost.measure.doctor.falling import sdpa
 from attncost.measure.doctor.instruments import Instruments
 from attncost.measure.doctor.interface import Advice, Check, Diagnosis
-from attncost.measure.doctor.machine import flags
 from attncost.measure.doctor.patient import Patient
+from attncost.measure.host.processor import flags
 
 # Without instructions a product takes 40 x as long as in float32.
 _MULTIPLIED: Final = 1 << 26
@@ -23,6 +23,7 @@ _LONGEST: Final = 512
 class Bf16(Check):
     """A projection and fused attention, in both types."""
 
+    optional: ClassVar[bool] = True
     asks: ClassVar[str] = "is bfloat16 slower than float32 on this processor?"
     seconds: ClassVar[float] = 2.0
 

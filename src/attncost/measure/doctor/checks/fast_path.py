@@ -10,7 +10,7 @@ from typing import ClassVar, Final, final
 import torch
 from torch import nn
 
-from attncost.measure.clocks.clock import Run
+from attncost.measure.clocks.interface import Run
 from attncost.measure.doctor.instruments import Instruments
 from attncost.measure.doctor.interface import Advice, Check, Diagnosis
 from attncost.measure.doctor.operations import operations

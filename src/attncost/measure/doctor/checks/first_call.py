@@ -33,8 +33,8 @@ class FirstCall(Check):
         what = f"the first call of a layer in a process, {short.length} tokens"
         if not hasattr(os, "fork"):
             return (self.unasked(what, "does not apply", "this system cannot fork a process."),)
-        with workers("first", short, {"": {}}) as started:
-            found = [started[""].ask() for _ in range(instruments.rounds)]
+        with workers("first", short, {"": {}}, left=instruments.left) as started:
+            found = [started[""]() for _ in range(instruments.rounds)]
         ratios = [one["first"] / one["later"] for one in found]
         beyond = median(one["first"] - one["later"] for one in found)
         compared = Comparison(

@@ -14,7 +14,7 @@ from torch import nn
 
 from attncost.core.errors import AttnCostError
 from attncost.integrations.theirs import foreign
-from attncost.measure.clocks.clock import Run
+from attncost.measure.clocks.interface import Run
 from attncost.measure.doctor.instruments import Instruments
 from attncost.measure.doctor.interface import Advice, Check, Diagnosis
 from attncost.measure.doctor.patient import Model, Patient, sizes, with_weights

@@ -7,15 +7,15 @@ from typing import ClassVar, Final, final
 
 import torch
 
-from attncost.measure.clocks.clock import Run
+from attncost.measure.clocks.interface import Run
 from attncost.measure.doctor.instruments import Instruments
 from attncost.measure.doctor.interface import Advice, Check, Diagnosis
 from attncost.measure.doctor.patient import Patient
 from attncost.measure.doctor.state import PRODUCTS
 
 _MULTIPLIED: Final = 1 << 28
-# What these words of `torch.set_float32_matmul_precision` turn on a CPU.
-_WAYS: Final = {"highest": "ieee", "high": "tf32", "medium": "bf16"}
+# What `torch.set_float32_matmul_precision("medium")` sets for a CPU.
+_LOWEST: Final = "bf16"
 
 
 @final
@@ -43,7 +43,7 @@ class Precision(Check):
 
             return run
 
-        lower = at(_WAYS["medium"])
+        lower = at(_LOWEST)
         exact, rough = x.double() @ weights.double(), lower()
         assert isinstance(rough, torch.Tensor)
         error = float((rough - exact).abs().max() / exact.abs().max())

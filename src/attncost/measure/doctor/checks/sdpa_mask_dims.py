@@ -6,7 +6,7 @@ from typing import ClassVar, final
 import torch
 from torch import Tensor
 
-from attncost.measure.clocks.clock import Run
+from attncost.measure.clocks.interface import Run
 from attncost.measure.doctor.falling import Falling, sdpa
 from attncost.measure.doctor.patient import Patient
 

@@ -3,21 +3,25 @@
 By wall time: CPU time adds up over threads. So work of others is in it, and noise is larger.
 """
 
+import os
+from dataclasses import dataclass
 from statistics import median
 from typing import ClassVar, Final, final
 
 import torch
+from torch import Tensor
 
 from attncost.core.units import show
-from attncost.measure.clocks.clock import Run
+from attncost.measure.clocks.interface import Clock, Run
 from attncost.measure.doctor.falling import sdpa
 from attncost.measure.doctor.instruments import Comparison, Instruments
 from attncost.measure.doctor.interface import Advice, Check, Diagnosis
-from attncost.measure.doctor.machine import allowed_cores, physical_cores, quota
 from attncost.measure.doctor.patient import Patient
-from attncost.measure.sweep.interleaved import ratio
+from attncost.measure.host.processor import allowed, physical_cores, quota
 
 _MOST: Final = 6
+# PyTorch shares out element-wise work from 32,768 elements on.
+_SHARED: Final = 1 << 16
 
 
 @final
@@ -33,20 +37,20 @@ class Threads(Check):
         now = patient.threads
         what = f"a layer with {_threads(now)}, {patient.length:,} tokens"
         there = _there()
-        calls = {str(count): _layer(patient, count) for count in _counts(now)}
-        if len(calls) == 1:
+        layers = {str(count): _layer(patient, count) for count in _counts(now)}
+        if len(layers) == 1:
             return (self.unasked(what, "does not apply", f"there is one core: {there}."),)
+        clock = instruments.wall
         with torch.inference_mode():
-            found = instruments.samples(calls, against=str(now), clock=instruments.wall)
-        seconds = {name: median(times.values()) for name, times in found.items()}
-        best = min(seconds, key=seconds.__getitem__)
-        usual = "; ".join(f"{name}: {show(seconds[name], 'seconds')}" for name in calls)
-        heard = f"{there}. Wall time by threads: {usual}."
-        if best == str(now):
-            best = min(seconds.keys() - {best}, key=seconds.__getitem__)
-        compared = Comparison(time=ratio(found, str(now), best), clock=instruments.wall.name)
+            picked = instruments.pick(layers, against=str(now), clock=_OnThreads(clock))
+        usual = "; ".join(
+            f"{name}: {show(median(times.values()), 'seconds')}"
+            for name, times in picked.seen.items()
+        )
+        heard = f"{there}. Wall time by threads, at a first look: {usual}."
+        compared = Comparison(time=picked.time, clock=clock.name)
         advice = Advice(
-            do=f"torch.set_num_threads({best})",
+            do=f"torch.set_num_threads({picked.name})",
             undo=f"torch.set_num_threads({now})",
             because=f"another number ends first: {heard}",
             fine=f"no other number ends first: {heard}",
@@ -54,32 +58,71 @@ class Threads(Check):
         return (self.judged(what, compared, advice),)
 
 
+@final
+@dataclass(frozen=True, slots=True)
+class _Layer:
+    """A layer, and how many threads it wants."""
+
+    threads: int
+    call: Run
+
+    def __call__(self) -> object:
+        return self.call()
+
+
+@final
+class _OnThreads(Clock):
+    """A clock that gives a layer its threads, and wakes them, before it looks."""
+
+    __slots__ = ("_clock",)
+    name: ClassVar[str] = "wall time"
+    reason: ClassVar[str] = "to start threads takes time, once a process and not once a call"
+    device: ClassVar[str] = "cpu"
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+
+    def elapsed(self, call: Run, repeats: int) -> float:
+        """Let the clock count, with the threads at work."""
+        assert isinstance(call, _Layer)
+        torch.set_num_threads(call.threads)
+        torch.ones(call.threads * _SHARED).exp()
+        return self._clock.elapsed(call, repeats)
+
+
 def _there() -> str:
     granted = quota()
     limit = "" if granted is None else f", {granted:g} granted by the container"
-    return f"{physical_cores()} physical cores, {allowed_cores()} allowed{limit}"
+    return f"{_physical()} physical cores, {_allowed()} allowed{limit}"
+
+
+def _allowed() -> int:
+    return len(allowed() or ()) or os.cpu_count() or 1
+
+
+def _physical() -> int:
+    return physical_cores(among=allowed()) or _allowed()
 
 
 def _counts(now: int) -> list[int]:
     """Return which numbers to try: powers of two up to the cores, all cores, and the present."""
-    cores = physical_cores()
+    cores = _physical()
     powers = {1 << power for power in range(cores.bit_length())}
-    most = sorted(powers | {cores, allowed_cores()})[-_MOST + 1 :]
+    most = sorted(powers | {cores, _allowed()})[-_MOST + 1 :]
     return sorted({*most, now})
 
 
-def _layer(patient: Patient, threads: int) -> Run:
+def _layer(patient: Patient, threads: int) -> _Layer:
     x = patient.tokens(patient.heads * patient.head_dim)
     weights = torch.full((3 * x.shape[-1], x.shape[-1]), 1e-3)
     parts = (1, patient.length, 3, patient.heads, patient.head_dim)
 
-    def run() -> object:
-        torch.set_num_threads(threads)
+    def run() -> Tensor:
         features = torch.nn.functional.linear(x, weights)
         q, k, v = features.view(parts).permute(2, 0, 3, 1, 4)
         return sdpa(q, k, v)
 
-    return run
+    return _Layer(threads, run)
 
 
 def _threads(count: int) -> str:

@@ -11,7 +11,7 @@ from typing import Final
 import torch
 from torch import Tensor
 
-from attncost.measure.clocks.clock import Run
+from attncost.measure.clocks.interface import Run
 from attncost.measure.speed.family import Family, Place, Pool, argument, aten
 from attncost.measure.speed.operation import Operation
 

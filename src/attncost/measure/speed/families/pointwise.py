@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from attncost.measure.clocks.clock import Run
+from attncost.measure.clocks.interface import Run
 from attncost.measure.speed.family import Family, Place, Pool, aten
 from attncost.measure.speed.operation import Operation
 

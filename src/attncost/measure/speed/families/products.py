@@ -7,7 +7,7 @@ from typing import Final
 
 import torch
 
-from attncost.measure.clocks.clock import Run
+from attncost.measure.clocks.interface import Run
 from attncost.measure.speed.family import Family, Place, Pool, aten
 from attncost.measure.speed.operation import Layout, Operation
 

@@ -2,14 +2,14 @@
 
 import re
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import torch
 
-_ROOT: Final = Path("/")
+from attncost.measure.host.files import ROOT, read
 
 
-def gpu(root: Path = _ROOT) -> dict[str, Any]:
+def gpu(root: Path = ROOT) -> dict[str, Any]:
     """Return what is known of the current CUDA device.
 
     Args:
@@ -38,8 +38,5 @@ def _clock_rate() -> int | None:
 
 
 def _driver(described: Path) -> str | None:
-    try:
-        said = re.search(r"Kernel Module(?: for \S+)?\s+(\d[\d.]*)", described.read_text("utf-8"))
-    except OSError:
-        return None
+    said = re.search(r"Kernel Module(?: for \S+)?\s+(\d[\d.]*)", read(described))
     return said.group(1) if said else None

@@ -9,56 +9,31 @@ import platform
 from pathlib import Path
 from typing import Any, Final
 
-_ROOT: Final = Path("/")
+from attncost.measure.host.files import ROOT, read, sizes
+from attncost.measure.host.pages import defragmented, huge_pages
+
 _KNOWN: Final = ("tcmalloc", "jemalloc", "mimalloc")
-_KIB: Final = 1024
 
 
-def memory(root: Path = _ROOT) -> dict[str, Any]:
+def memory(root: Path = ROOT) -> dict[str, Any]:
     """Return what is known of memory; None where the system does not tell.
 
     Args:
         root: Of the file system, for tests.
     """
-    pages = root / "sys/kernel/mm/transparent_hugepage"
-    own = _fields(root / "proc/self/status")
-    total = _fields(root / "proc/meminfo")
-    forbidden = own.get("THP_enabled") == "0"
+    there = sizes(root / "proc/meminfo")
     return {
-        "memory": _bytes(total.get("MemTotal")),
-        "memory_available": _bytes(total.get("MemAvailable")),
-        "huge_pages": "never, for this process" if forbidden else _chosen(pages / "enabled"),
-        "huge_pages_defrag": _chosen(pages / "defrag"),
+        "memory": there.get("MemTotal"),
+        "memory_available": there.get("MemAvailable"),
+        "huge_pages": huge_pages(root),
+        "huge_pages_defrag": defragmented(root),
         "allocator": _allocator(root / "proc/self/maps"),
     }
 
 
 def _allocator(maps: Path) -> str | None:
     """Return the file name of an allocator that is loaded beside the C library, or the latter."""
-    loaded = {line.rpartition("/")[2] for line in _lines(maps) if "/" in line}
+    loaded = {line.rpartition("/")[2] for line in read(maps).splitlines() if "/" in line}
     found = sorted(name for name in loaded if any(known in name for known in _KNOWN))
     library, version = platform.libc_ver()
     return ", ".join(found) or f"{library} {version}".strip() or None
-
-
-def _chosen(file: Path) -> str | None:
-    """Return the word in brackets, as in `always [madvise] never`."""
-    for line in _lines(file):
-        return line.partition("[")[2].partition("]")[0] or None
-    return None
-
-
-def _fields(file: Path) -> dict[str, str]:
-    pairs = (line.partition(":") for line in _lines(file))
-    return {name: value.strip() for name, _, value in pairs}
-
-
-def _bytes(said: str | None) -> int | None:
-    return None if said is None else int(said.split()[0]) * _KIB
-
-
-def _lines(file: Path) -> list[str]:
-    try:
-        return file.read_text("utf-8", errors="replace").splitlines()
-    except OSError:
-        return []

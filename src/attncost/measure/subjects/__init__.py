@@ -1,0 +1,1 @@
+"""What can be measured, and in which cases."""
