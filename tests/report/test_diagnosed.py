@@ -104,10 +104,8 @@ def test_a_report_takes_it_as_one_chapter_with_one_finding():
     chapter = doctor_chapter(ANSWERS, command="attncost doctor")
     (finding,) = chapter.findings
     assert (finding.key, finding.command) == ("doctor", "attncost doctor")
-    assert finding.text == (
-        "The doctor: 2 of 5 checks cost time or memory here, most of all large: "
-        "0.900 x the time, 8.00 x the memory. 2 more gave no answer."
-    )
+    assert finding.text == "Doctor: 2 of 5 cost; large 0.900 x the time, 8.00 x the memory."
+    assert finding.values["unanswered"] == 2
     assert (finding.values["costly"], finding.values["checks"]) == (2, 5)
     assert (finding.values["time"]["figure"], finding.values["memory"]) == (0.9, 8.0)
     (table,) = chapter.section.blocks
@@ -124,12 +122,12 @@ def test_a_report_takes_it_as_one_chapter_with_one_finding():
 def test_a_check_counts_once_however_many_of_its_answers_cost():
     slow = ANSWERS[0]
     (finding,) = doctor_chapter([slow, replace(slow, part="evaluation")], command="").findings
-    assert finding.text.startswith("The doctor: 1 of 1 checks costs time or memory here, most of ")
+    assert finding.text.startswith("Doctor: 1 of 1 cost; slow_training 1.50 x the time")
 
 
 def test_where_nothing_costs_the_finding_says_that():
     (finding,) = doctor_chapter(ANSWERS[2:5], command="").findings
-    assert finding.text == "The doctor: none of 3 checks is known to cost time or memory here."
+    assert finding.text == "Doctor: none of 3 checks cost here."
 
 
 def test_advice_is_text_in_a_page_and_no_markup():

@@ -96,5 +96,5 @@ def _predicted(timing: "Timing", known: "Calibration") -> "dict[tuple[str, int],
             recorded(subjects[cell.subject].prepare(Case(length=cell.length))), known
         )
         for cell in timing.cells
-        if cell.subject in subjects
+        if cell.subject in subjects and cell.subject not in timing.unusual
     }

@@ -87,21 +87,17 @@ def _costly(found: Sequence[Diagnosis]) -> list[Diagnosis]:
 
 
 def _summary(found: Sequence[Diagnosis], command: str) -> Finding:
-    """Return how many checks cost, and which of them most."""
+    """Return how many checks cost, and which of them most, in a line."""
     costly = _costly(found)
     ended = {one.check for one in found if one.verdict not in ("failed", "not run")}
     count, others = len({one.check for one in costly}), len({one.check for one in found} - ended)
     values: dict[str, Any] = {"costly": count, "checks": len(ended), "unanswered": others}
-    beside = f" {others} more gave no answer." if others else ""
-    if not costly:
-        said = f"The doctor: none of {len(ended)} checks is known to cost time or memory here."
-        return Finding(key="doctor", text=said + beside, values=values, command=command)
-    most = costly[0]
-    verb = "costs" if count == 1 else "cost"
-    said = f"The doctor: {count} of {len(ended)} checks {verb} time or memory here, most of all "
-    values |= {"most": most.key, "time": most.time and asdict(most.time), "memory": most.memory}
-    text = f"{said}{most.key}: {_ratios(most)}.{beside}"
-    return Finding(key="doctor", text=text, values=values, command=command)
+    text = f"Doctor: {count or 'none'} of {len(ended)} checks cost here"
+    if costly:
+        most = costly[0]
+        values |= {"most": most.key, "time": most.time and asdict(most.time), "memory": most.memory}
+        text = f"Doctor: {count} of {len(ended)} cost; {most.key} {_ratios(most)}"
+    return Finding(key="doctor", text=f"{text}.", values=values, command=command)
 
 
 def _ratios(one: Diagnosis) -> str:

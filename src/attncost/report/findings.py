@@ -149,9 +149,14 @@ def _subtitle(timing: Timing | None) -> str:
         return "By formula, one sequence, forward"
     where = timing.environment
     return (
-        f"One sequence, forward, float32; measured on {where['device']}, {where['processor']}, "
+        f"{_usually(timing)}measured on {where['device']}, {where['processor']}, "
         f"{where['threads']} thread, torch {where['torch']}, by {where['clock']}"
     )
+
+
+def _usually(timing: Timing) -> str:
+    """Say what all series have in common, if they do."""
+    return "" if timing.unusual else "One sequence, forward, float32; "
 
 
 def _facts(target: Target, material: Material) -> dict[str, Any]:
