@@ -72,7 +72,7 @@ def test_what_is_no_run_cannot_be_gone_on_with(tmp_path, capsys):
     assert "holds no samples.jsonl" in capsys.readouterr().err
     (tmp_path / "samples.jsonl").write_text('{"schema": "attncost.samples/2"}\n')
     assert main(["measure", "--resume", str(tmp_path)]) == 2
-    assert "its first row does not say what was asked for" in capsys.readouterr().err
+    assert "its first row does not say command, clock" in capsys.readouterr().err
 
 
 def test_a_full_disk_is_one_line_and_what_was_measured_can_be_gone_on_with(tmp_path, capsys):
@@ -87,6 +87,57 @@ def test_a_full_disk_is_one_line_and_what_was_measured_can_be_gone_on_with(tmp_p
     assert len(read(path)[1]) > 0
     assert main(["measure", "--resume", str(path)]) == 0
     assert len(visits(path)) == 2 * 9
+
+
+def test_a_finished_run_is_said_to_be_and_printed_and_nothing_is_added(run, capsys):
+    before = (run / "samples.jsonl").read_bytes()
+    for path in (run, run / "samples.jsonl"):
+        assert main(["measure", "--resume", str(path), "--json"]) == 0
+        printed = capsys.readouterr()
+        found = json.loads(printed.out)
+        assert (found["run"], found["outcome"]["ended"]) == (str(run), "rounds")
+        assert len(found["outcome"]["skipped"]) == len(found["notes"]) == 2
+        assert len(found["medians"]) == 3 * 2
+        assert printed.err == f"attncost: {run} is finished: nothing is measured.\n"
+    assert (run / "samples.jsonl").read_bytes() == before
+
+
+def test_the_file_of_a_run_that_was_stopped_is_gone_on_with(run):
+    file = run / "samples.jsonl"
+    file.write_text("".join(file.read_text().splitlines(keepends=True)[:-3]))
+    assert main(["measure", "--resume", str(file)]) == 0
+    assert len(visits(run)) == 3 * 2 * 4
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"command": 7}, "the command in its first row must be a text, got 7"),
+        ({"command": None}, "the command in its first row must be a text, got None"),
+        ({"named": 7}, "named must be an object of JSON, got 7"),
+        ({"plan": {"rounds": 3.5}}, "plan.lengths must be a list of whole numbers, got none"),
+    ],
+)
+def test_a_first_row_that_was_edited_is_one_line(change, reason, run, capsys):
+    file = run / "samples.jsonl"
+    first, rest = file.read_text().split("\n", 1)
+    file.write_text(f"{json.dumps({**json.loads(first), **change})}\n{rest}")
+    before = file.read_bytes()
+    assert main(["measure", "--resume", str(run)]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith(f"attncost: {run}: ")
+    assert reason in line
+    assert file.read_bytes() == before
+
+
+def test_a_first_row_without_its_command_is_one_line(run, capsys):
+    file = run / "samples.jsonl"
+    first, rest = file.read_text().split("\n", 1)
+    left = {name: value for name, value in json.loads(first).items() if name != "command"}
+    file.write_text(f"{json.dumps(left)}\n{rest}")
+    assert main(["measure", "--resume", str(run)]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "its first row does not say command, so it cannot be gone on with" in line
 
 
 VANISHING = """

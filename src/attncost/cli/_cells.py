@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from attncost.cli._command import command
 from attncost.cli._lists import names, numbers
-from attncost.core.errors import ShapeError
+from attncost.core.errors import ShapeError, UnknownName
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -34,7 +34,7 @@ def asked(given: dict[str, Any], chosen: "Target") -> "Task":
     from attncost.measure.sweep.task import Named, Task
 
     limits = _limits(given)
-    words = {name: names(given[name]) for name in ("attention", "qkv", "kernel")}
+    words = {name: _differing(name, given[name]) for name in ("attention", "qkv", "kernel")}
     attentions, qkv, kernels = (None if w is None else tuple(w) for w in words.values())
     return Task(
         named=Named(model=chosen.name, attentions=attentions, qkv=qkv, kernels=kernels),
@@ -89,7 +89,6 @@ def _plan(given: dict[str, Any], chosen: "Target") -> "Plan":
 
 
 def _limits(given: dict[str, Any]) -> "Limits | None":
-    from attncost.cost.planning.sizes import memory_of
     from attncost.measure.sweep.isolated import Limits
 
     memory, deadline = given["memory"], given["deadline"]
@@ -101,9 +100,28 @@ def _limits(given: dict[str, Any]) -> "Limits | None":
                 )
         return None
     return Limits(
-        memory=None if memory is None else memory_of(memory),
+        memory=None if memory is None else _amount(memory),
         deadline=None if deadline is None else seconds(deadline, of="--deadline"),
     )
+
+
+def _amount(text: str) -> int:
+    from attncost.cost.planning.sizes import memory_of
+
+    try:
+        return memory_of(text)
+    except UnknownName as error:
+        raise ShapeError(
+            f"--memory must be a size with its unit, such as 4GiB or 500MB, got {text!r:.60}."
+        ) from error
+
+
+def _differing(option: str, text: str | None) -> list[str] | None:
+    found = names(text)
+    for name in found or ():
+        if found and found.count(name) > 1:
+            raise ShapeError(f"--{option} must be names that differ, got {name} twice or more.")
+    return found
 
 
 def _listed(text: str, read: "Callable[[str], T]") -> tuple[T, ...]:

@@ -4,7 +4,9 @@ import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, final
+from typing import TYPE_CHECKING, Any, Final, final
+
+import typer
 
 from attncost.cli._exit import Interrupted
 from attncost.cli._progress import bar, held
@@ -18,6 +20,10 @@ if TYPE_CHECKING:
     from attncost.measure.sweep.past import Past
     from attncost.measure.sweep.sweep import Outcome
     from attncost.measure.sweep.task import Task
+
+
+# What a report shows of a first row, beside what was asked for.
+_SHOWN: Final = ("command", "clock", "clock_reason", "device", "processor", "threads", "torch")
 
 
 @final
@@ -50,9 +56,11 @@ def swept(task: "Task", path: Path, *, facts: Mapping[str, str]) -> Swept:
         Interrupted: At Ctrl-C; what was measured is kept.
     """
     from attncost.measure.clocks.clock import clock_for
-    from attncost.measure.store.store import Run
+    from attncost.measure.store.store import Run, check_new
     from attncost.measure.sweep.past import Past
     from attncost.measure.sweep.sweep import check_names
+
+    check_new(path)
 
     clock, subjects = clock_for(task.plan.device, max(task.plan.threads)), task.named()
     check_names(subjects)
@@ -66,7 +74,7 @@ def resumed(path: Path, *, across_environments: bool) -> Swept:
     """Go on with a run that was stopped, whatever stopped it.
 
     Args:
-        path: Its folder.
+        path: Its folder, or the file of its samples.
         across_environments: Whether it may have begun where times are not the same.
 
     Raises:
@@ -75,17 +83,17 @@ def resumed(path: Path, *, across_environments: bool) -> Swept:
     """
     from attncost.measure.clocks.clock import clock_for
     from attncost.measure.store.differences import differences
-    from attncost.measure.store.reading import rows
+    from attncost.measure.store.reading import FILE, rows
     from attncost.measure.store.store import Run
     from attncost.measure.sweep.past import Past
-    from attncost.measure.sweep.task import Task
 
+    path = path.parent if path.name == FILE else path
     begun = rows(path).environment
-    try:
-        task = Task.of(begun)
-    except ShapeError as error:
-        raise ShapeError(f"{path}: {error}") from error
-    clock, subjects = clock_for(task.plan.device, max(task.plan.threads)), task.named()
+    task = _asked(path, begun)
+    subjects = task.named()
+    if found_before := _finished(path, task, subjects):
+        return found_before
+    clock = clock_for(task.plan.device, max(task.plan.threads))
     here = _here(task, clock, begun["command"])
     if (found := differences(begun, here)) and not across_environments:
         raise ShapeError(
@@ -93,6 +101,9 @@ def resumed(path: Path, *, across_environments: bool) -> Swept:
             "--across-environments."
         )
     with held(task.plan.device):
+        # Whoever was waited for may have been at it.
+        if found_before := _finished(path, task, subjects):
+            return found_before
         run = Run.reopen(path)
         past = Past.of(rows(path))
         run.append({"kind": "resumed", **here})
@@ -104,6 +115,41 @@ def fresh_run() -> Path:
     from datetime import datetime
 
     return Path(f"attncost-run-{datetime.now():%Y%m%d-%H%M%S}")
+
+
+def _asked(path: Path, begun: Mapping[str, Any]) -> "Task":
+    """Read what was asked for, and that the rest of a first row is there."""
+    from attncost.measure.sweep.task import Task
+
+    if missing := [name for name in _SHOWN if name not in begun]:
+        raise ShapeError(
+            f"{path}: its first row does not say {', '.join(missing)}, so it cannot be gone on "
+            "with: measure into a new folder."
+        )
+    if not isinstance(begun["command"], str):
+        raise ShapeError(
+            f"{path}: the command in its first row must be a text, got {begun['command']!r:.60}: "
+            "measure into a new folder."
+        )
+    try:
+        return Task.of(begun)
+    except ShapeError as error:
+        raise ShapeError(f"{path}: {error}") from error
+
+
+def _finished(path: Path, task: "Task", subjects: "tuple[Subject, ...]") -> Swept | None:
+    """Return what a run holds if nothing of it is left to do, and say so."""
+    from attncost.measure.store.reading import rows
+    from attncost.measure.store.store import read
+    from attncost.measure.sweep.past import Past
+    from attncost.measure.sweep.sweep import finished
+
+    outcome = finished(subjects, task.plan, Past.of(rows(path)))
+    if outcome is None:
+        return None
+    typer.echo(f"attncost: {path} is finished: nothing is measured.", err=True)
+    environment, samples = read(path)
+    return Swept(path=path, environment=environment, samples=samples, outcome=outcome)
 
 
 def _here(task: "Task", clock: "Clock", again: str) -> dict[str, Any]:

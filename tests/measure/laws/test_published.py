@@ -59,6 +59,10 @@ def test_comments_blank_lines_spaces_and_a_byte_order_mark_are_passed_over(tmp_p
         ),
         ("length,milliseconds\n64,1\nlong,2", "line 3: .* got long,2"),
         ("length,milliseconds\n64,1\n128", "line 3: .* got 128"),
+        ("length,milliseconds\n6_4,1\n128,2", "line 2: .* got 6_4,1"),
+        ("length,milliseconds\n64,1\n128,1_0", "line 3: .* got 128,1_0"),
+        ("length,milliseconds\n64,1\n１２８,2", "line 3: .* got １２８,2"),  # noqa: RUF001
+        ("length,milliseconds\n64,1\n128,２", "line 3: .* got 128,２"),  # noqa: RUF001
         ("length,milliseconds\n64,1\n128,2,3", "line 3: .* got 128,2,3"),
         ("length,milliseconds\n64,1\n128,-2", "line 3: .* got 128,-2"),
         ("length,milliseconds\n64,1\n128,nan", "line 3: .* got 128,nan"),

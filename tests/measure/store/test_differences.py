@@ -70,5 +70,15 @@ def test_a_load_that_others_made_is_a_caution():
     assert line.startswith("The load was 7.1 when it began, on 8 cores of which it took 1")
 
 
+def test_the_load_that_the_command_makes_itself_is_no_caution():
+    for threads in (1, 2):
+        here = {"usable_cores": 2, "threads": threads}
+        assert cautions({**here, "load": threads + 0.4}) == ()
+        assert len(cautions({**here, "load": threads + 0.6})) == 1
+    alone = {"usable_cores": 1, "threads": 1}
+    assert cautions({**alone, "load": 1.1}) == ()
+    assert len(cautions({**alone, "load": 1.6})) == 1
+
+
 def test_a_debug_build_is_a_caution():
     assert cautions({"torch_debug": True}) == ("PyTorch is a debug build, which is slower.",)

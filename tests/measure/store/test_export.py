@@ -123,6 +123,21 @@ def test_a_number_that_parquet_cannot_hold_is_refused(tmp_path):
     assert str(2**64) in (tmp_path / "samples.csv").read_text()
 
 
+def test_half_a_character_in_a_fact_is_written_as_its_number(tmp_path):
+    run = Run.create(tmp_path / "run", {**ENVIRONMENT, "processor": "half \ud800"})
+    run.append(SAMPLE)
+    export(rows(run.path), tmp_path / "samples.csv")
+    assert r"half \ud800" in (tmp_path / "samples.csv").read_text()
+
+
+def test_half_a_character_is_refused_by_parquet(tmp_path):
+    pytest.importorskip("pyarrow")
+    run = Run.create(tmp_path / "run", {**ENVIRONMENT, "processor": "half \ud800"})
+    run.append(SAMPLE)
+    with pytest.raises(ShapeError, match=r"Parquet cannot hold a column .*: name a \.csv"):
+        export(rows(run.path), tmp_path / "samples.parquet")
+
+
 def test_without_pyarrow_the_extra_is_named(run, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(UnsupportedOption, match=r"pip install 'attncost\[parquet\]', or name a"):

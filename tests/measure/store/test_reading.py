@@ -103,6 +103,8 @@ def test_a_cell_that_was_skipped_is_a_note_and_no_sample(run):
                 ("labels", {"attention": 1}),
                 ("subject", {}),
                 ("subject", None),
+                ("subject", "half \ud800"),
+                ("labels", {"half \udfff": "full"}),
             ]
         ),
     ],
@@ -112,6 +114,13 @@ def test_any_other_line_is_refused_by_its_number(line, reason, run):
     with pytest.raises(ShapeError) as error:
         read(run.path)
     assert str(error.value) == f"{file}, line 3: must be {reason}."
+
+
+@pytest.mark.parametrize("name", ["repeats", "seconds", "core_flops"])
+def test_a_number_beyond_every_float_is_refused_and_shown_in_part(name, run):
+    written(run, json.dumps({**SAMPLE, name: 10**400}))
+    with pytest.raises(ShapeError, match=f"line 3: must be a sample with {name}, got 10{{59}}[.]$"):
+        read(run.path)
 
 
 @pytest.mark.parametrize("name", [one.name for one in fields(Sample)])

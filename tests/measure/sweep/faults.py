@@ -1,6 +1,7 @@
 """Subjects whose calls go wrong, for processes to be made of."""
 
 import os
+import signal
 from dataclasses import dataclass
 from pathlib import Path
 from time import sleep
@@ -19,8 +20,19 @@ def fail():
     raise KeyError("no such key\nsecond line")
 
 
+def orphan():
+    """Leave a process that holds all that this one has open, and die."""
+    if os.fork() == 0:
+        Path("orphan").write_text(str(os.getpid()))
+        sleep(600)
+    while not Path("orphan").exists():
+        sleep(0.01)
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
 # What the subject called `ill` does at some lengths.
 FAULTS = {32: allocate, 64: lambda: sleep(600), 128: fail, 256: os.abort}
+ORPHAN = {512: orphan}
 
 
 @dataclass(frozen=True)
@@ -44,7 +56,7 @@ class Faults:
 
             def call():
                 if name == "ill" and (not self.wait_for or Path(self.wait_for).exists()):
-                    FAULTS.get(case.length, int)()
+                    (FAULTS | ORPHAN).get(case.length, int)()
                 return x * x
 
             return call

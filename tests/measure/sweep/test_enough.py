@@ -38,6 +38,21 @@ def test_a_length_that_would_eat_the_budget_is_skipped_with_its_reason():
     assert {row["length"] for row in rows} == {8, 16, 32}, "without a budget all are measured"
 
 
+def test_a_first_length_that_no_machine_does_within_the_budget_is_skipped():
+    clock = Simulated()
+    fast = subject(clock, seconds=lambda _: 0.01)
+    # 8 n + 4 n² FLOPs: 281 of them a call at a million million a second, if n is the longest.
+    plan = Plan(lengths=(1 << 23,), rounds=2, budget=1000)
+    rows, outcome = rows_of([fast], plan, clock)
+    (skipped,) = rows
+    assert (skipped["cause"], outcome.ended) == ("budget", "nothing")
+    assert "a call would take 281 s or more, 4 of them are needed" in skipped["reason"]
+    for affordable in ({"budget": 1200}, {"budget": None}, {"threads": (4,)}):
+        assert rows_of([fast], replace(plan, **affordable), clock)[1].ended == "rounds"
+    narrow = replace(plan, dtypes=("bfloat16",))
+    assert rows_of([fast], narrow, clock)[1].ended == "rounds"
+
+
 def test_a_case_that_will_not_fit_is_skipped_by_what_shorter_ones_held():
     clock, asked = Simulated(), []
 

@@ -144,6 +144,21 @@ def test_processes_end_with_their_parent_also_in_the_middle_of_a_call(end):
     assert running
 
 
+def test_a_process_that_a_killed_one_leaves_behind_is_ended_and_not_waited_for(
+    tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    # Without a deadline, whoever waited for the orphan would wait for ten minutes.
+    rows, outcome = swept(Faults(("ill",)), Plan(lengths=(8, 512), rounds=2))
+    (lost,) = [row for row in rows if row["kind"] == "skipped"]
+    assert lost["reason"].startswith("its process was killed by SIGKILL")
+    assert (outcome.rounds, visits(rows)) == (2, [(0, "ill", 8), (1, "ill", 8)])
+    left, give_up = int((tmp_path / "orphan").read_text()), monotonic() + 30
+    while alive(left):
+        assert monotonic() < give_up
+        sleep(0.05)
+
+
 def test_limits_make_sense_and_processes_are_not_too_many():
     with pytest.raises(ShapeError, match="memory must be at least 1 byte, got 0"):
         Limits(memory=0)

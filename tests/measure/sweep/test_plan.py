@@ -51,11 +51,37 @@ def test_a_plan_survives_json():
     assert Plan.of(json.loads(json.dumps(plan.written()))) == plan
 
 
-@pytest.mark.parametrize("broken", [{}, {"rounds": "many"}, {"lengths": None}])
-def test_what_is_no_plan_is_refused(broken):
-    written = Plan(lengths=(8,)).written() if broken else {}
-    with pytest.raises(AttnCostError, match="a plan must say lengths, batches"):
+@pytest.mark.parametrize(
+    ("broken", "reason"),
+    [
+        ({"rounds": "many"}, "plan.rounds must be a whole number, got 'many'"),
+        ({"rounds": 3.5}, "plan.rounds must be a whole number, got 3.5"),
+        ({"rounds": True}, "plan.rounds must be a whole number, got True"),
+        ({"rounds": 10**400}, "plan.rounds must be a whole number, got 1000"),
+        ({"rounds": 10**12}, "rounds must be at least 1 and at most 1,000,000,000, got 1000"),
+        ({"lengths": None}, "plan.lengths must be a list of whole numbers, got None"),
+        ({"lengths": [8.0, 16.5]}, r"must be a list of whole numbers, got \[8.0, 16.5\]"),
+        ({"seed": [1, 2]}, r"plan.seed must be a whole number, got \[1, 2\]"),
+        ({"budget": float("nan")}, "plan.budget must be a number or null, got nan"),
+        ({"enough": 10**400}, "plan.enough must be a number or null, got 1000"),
+        ({"device": 7}, "plan.device must be a text, got 7"),
+        ({"modes": ["forward", 1]}, "plan.modes must be a list of texts, got"),
+    ],
+)
+def test_what_is_no_plan_is_refused(broken, reason):
+    written = json.loads(json.dumps(Plan(lengths=(8,)).written()))
+    assert Plan.of(written) == Plan(lengths=(8,))
+    with pytest.raises(AttnCostError, match=reason):
         Plan.of({**written, **broken})
+
+
+def test_a_plan_that_says_too_little_or_is_none_is_refused():
+    with pytest.raises(
+        AttnCostError, match=r"plan\.lengths must be a list of whole numbers, got none"
+    ):
+        Plan.of({})
+    with pytest.raises(AttnCostError, match="plan must be an object of JSON, got 7"):
+        Plan.of(7)
 
 
 @pytest.mark.parametrize(
@@ -65,10 +91,16 @@ def test_what_is_no_plan_is_refused(broken):
         ({"lengths": (0, 8)}, "got 0,8"),
         ({"lengths": (8, 8)}, "got 8,8"),
         ({"lengths": (16, 8)}, "got 16,8"),
-        ({"lengths": (8,), "rounds": 0}, "rounds must be at least 1, got 0"),
+        (
+            {"lengths": (8,), "rounds": 0},
+            "rounds must be at least 1 and at most 1,000,000,000, got 0",
+        ),
         ({"lengths": (8,), "budget": 0.0}, "budget must be a positive number of seconds, got 0"),
         ({"lengths": (8,), "budget": float("nan")}, "got nan"),
         ({"lengths": (8,), "enough": 0.0}, "enough must be a positive width of an interval"),
+        ({"lengths": (8,), "enough": float("inf")}, "such as 0.1, got inf"),
+        ({"lengths": (8,), "budget": float("inf")}, "positive number of seconds, got inf"),
+        ({"lengths": (8,), "threads": (1025,)}, "threads must lie between 1 and 1,024, got 1025"),
         ({"lengths": (8,), "batches": ()}, "batches must be one or more that differ, got none"),
         ({"lengths": (8,), "threads": (2, 2)}, "threads must be one or more .* got 2,2"),
         ({"lengths": (8,), "modes": ("training", "backward")}, "no mode is called 'backward'"),

@@ -1,7 +1,9 @@
+import json
 import random
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
 from tests.measure.sweep.faults import Faults
@@ -14,7 +16,7 @@ from attncost.measure.store.store import Run
 from attncost.measure.sweep.isolated import Limits
 from attncost.measure.sweep.past import Past
 from attncost.measure.sweep.plan import Plan
-from attncost.measure.sweep.sweep import Setup, sweep
+from attncost.measure.sweep.sweep import Setup, finished, sweep
 from attncost.measure.sweep.task import Named, Task
 
 # Begins a run, or goes on with it.
@@ -72,6 +74,33 @@ def test_the_time_that_was_spent_before_counts_against_the_budget(tmp_path):
     assert (outcome.rounds, outcome.ended) == (3, "budget")
 
 
+def test_what_is_left_of_a_sweep_is_told_from_its_rows_alone(tmp_path):
+    run = Run.create(tmp_path / "run", {})
+    subjects, plan = Faults(("one", "two"))(), Plan(lengths=(8, 16), rounds=3)
+
+    def told(plan):
+        return finished(subjects, plan, Past.of(rows(run.path)))
+
+    assert told(plan) is None, "nothing was measured"
+    run.append({"kind": "skipped", "subject": "two", "length": 16, "reason": "too large."})
+    # As if the process had been killed after some cells, a part of a round, and a round.
+    whole = []
+    past = Past.of(rows(run.path))
+    outcome = sweep(subjects, plan, clock=CpuClock(), record=whole.append, setup=Setup(past=past))
+    for row in whole:
+        assert told(plan) is None
+        run.append(row)
+    assert told(plan) == outcome
+    assert (outcome.rounds, outcome.ended) == (3, "rounds")
+    assert outcome.skipped == ("two at 16: too large.",)
+    assert told(replace(plan, rounds=4)) is None
+    assert told(replace(plan, lengths=(8, 16, 32))) is None
+    assert told(replace(plan, rounds=4, budget=1e-9)).ended == "budget"
+    assert told(replace(plan, lengths=(32,))) is None
+    (lost,) = told(replace(plan, lengths=(8,), rounds=3)).skipped
+    assert lost == "two at 16: too large."
+
+
 def test_a_cell_that_was_skipped_stays_so(tmp_path):
     run = Run.create(tmp_path / "run", {})
     lost = {"subject": "one", "length": 16, "batch": 2, "reason": "too large."}
@@ -86,10 +115,32 @@ def test_a_task_survives_its_row():
     named = Named(model="demo", attentions=("full", "naive"))
     for limits in (None, Limits(), Limits(memory=5, deadline=0.5)):
         task = Task(named=named, plan=PLAN, limits=limits)
-        assert Task.of({"torch": "2", **task.written()}) == task
+        assert Task.of(json.loads(json.dumps({"torch": "2", **task.written()}))) == task
 
 
-@pytest.mark.parametrize("row", [{}, {"named": {"name": 1}, "plan": {}, "isolate": None}])
-def test_a_run_that_does_not_say_what_was_asked_for_is_not_gone_on_with(row):
-    with pytest.raises(ShapeError, match="cannot be gone on with: measure into a new folder"):
-        Task.of(row)
+TASK = Task(named=Named(model="demo"), plan=PLAN, limits=Limits()).written()
+
+
+@pytest.mark.parametrize(
+    ("row", "reason"),
+    [
+        ({"named": None}, "named must be an object of JSON, got None"),
+        (
+            {"named": {"model": "demo"}},
+            "named.attentions must be a list of texts or null, got none",
+        ),
+        ({"named": {**TASK["named"], "model": 7}}, "named.model must be a text, got 7"),
+        ({"named": {**TASK["named"], "model": None}}, "must be a text, got None"),
+        ({"named": {**TASK["named"], "model": ["demo"]}}, r"must be a text, got \['demo'\]"),
+        ({"named": {**TASK["named"], "attentions": [1]}}, "must be a list of texts or null, got"),
+        ({"named": {**TASK["named"], "kernels": [None]}}, r"of texts or null, got \[None\]"),
+        ({"plan": {}}, "plan.lengths must"),
+        ({"isolate": {"memory": 0.5, "deadline": None}}, "must be a whole number or null, got 0.5"),
+        ({"isolate": {"memory": 0, "deadline": None}}, "memory must be at least 1 byte, got 0"),
+    ],
+)
+def test_a_run_that_does_not_say_what_was_asked_for_is_not_gone_on_with(row, reason):
+    with pytest.raises(ShapeError, match=reason) as error:
+        Task.of(json.loads(json.dumps({**TASK, **row})))
+    assert "so it cannot be gone on with: measure into a new folder" in str(error.value)
+    assert "\n" not in str(error.value)

@@ -5,6 +5,7 @@ the four projections of d features and the two products between queries, keys an
 """
 
 import csv
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
@@ -15,6 +16,9 @@ from attncost.core.errors import ShapeError
 from attncost.measure.laws.predicted import Predicted
 
 LAYER: Final = "4nd² + 2n²d"
+# As people print them; Python would take 6_4 and digits of other scripts as well.
+_LENGTH: Final = re.compile("[0-9]+")
+_VALUE: Final = re.compile(r"(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _HEADER: Final = ["length", "milliseconds"]
 # Decades beyond what anybody timed, and well within what float64 can square.
 _MOST: Final = 10**12
@@ -103,10 +107,11 @@ def _row(path: Path, number: int, cells: list[str]) -> tuple[int, Decimal]:
     wanted = f"a whole number of tokens and positive milliseconds up to {_MOST:,}, such as 128,1.2"
     try:
         length, milliseconds = cells
+        printed = _LENGTH.fullmatch(length) and _VALUE.fullmatch(milliseconds)
         tokens, value = int(length), Decimal(milliseconds)
     except (ValueError, InvalidOperation) as error:
         raise _wrong(path, number, wanted, cells) from error
-    if not 1 <= tokens <= _MOST or not value.is_finite() or not 1 / _MOST <= value <= _MOST:
+    if not printed or not 1 <= tokens <= _MOST or not 1 / _MOST <= value <= _MOST:
         raise _wrong(path, number, wanted, cells)
     return tokens, value
 

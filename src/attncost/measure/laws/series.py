@@ -1,13 +1,14 @@
 """One law for each series of a run; warm-up rows prove nothing and are left out.
 
 A series is one subject in one batch size, type, mode, number of threads and device. It is named
-after its subject, and where a subject has several, after what they differ in as well.
+after its subject, and after what is not usual: several sequences, or another way than forward, in
+float32 and on one thread of a CPU.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import median
-from typing import Final, TypeAlias, final
+from typing import final
 
 import numpy as np
 
@@ -16,18 +17,7 @@ from attncost.measure.laws.fit import fit_medians
 from attncost.measure.laws.law import USUAL, Law, Margins
 from attncost.measure.laws.medians import summarise
 from attncost.measure.laws.predicted import Predicted
-from attncost.measure.store.sample import Sample
-
-_Key: TypeAlias = tuple[str, ...]
-
-# What tells series of one subject apart, and how it is written.
-_FIELDS: Final = {
-    "batch": "batch {}",
-    "dtype": "{}",
-    "mode": "{}",
-    "threads": "threads {}",
-    "device": "{}",
-}
+from attncost.measure.store.sample import Sample, series_of
 
 
 @final
@@ -69,22 +59,10 @@ def laws_of(samples: Iterable[Sample], *, margins: Margins = USUAL, seed: int = 
 
 def series(samples: Iterable[Sample]) -> dict[str, list[Sample]]:
     """Return the samples of each series, by name and sorted."""
-    subjects: dict[str, dict[_Key, list[Sample]]] = {}
+    named: dict[str, list[Sample]] = {}
     for row in samples:
-        key = tuple(shown.format(getattr(row, field)) for field, shown in _FIELDS.items())
-        subjects.setdefault(row.subject, {}).setdefault(key, []).append(row)
-    named = {
-        ", ".join([subject, *_own(key, list(keys))]): rows
-        for subject, keys in subjects.items()
-        for key, rows in keys.items()
-    }
+        named.setdefault(series_of(row), []).append(row)
     return dict(sorted(named.items()))
-
-
-def _own(key: _Key, others: Sequence[_Key]) -> Iterable[str]:
-    """Return what differs between the series of one subject."""
-    columns = zip(*others, strict=True)
-    return [mine for mine, column in zip(key, columns, strict=True) if len(set(column)) > 1]
 
 
 def _law(

@@ -49,8 +49,8 @@ COMPARED: Final[Mapping[str, str]] = {
     "attncost": "attncost",
     "platform": "the operating system",
 }
-# What the process that measures may itself have done to the load while it got ready.
-_SLIGHT: Final = 1.0
+# Cores of others that a reader need not know of.
+_SLIGHT: Final = 0.5
 _NOTHING: Final[tuple[object, ...]] = ("", [], {}, ())
 
 
@@ -78,7 +78,7 @@ def cautions(environment: Mapping[str, Any]) -> tuple[str, ...]:
     load, cores = environment.get("load"), environment.get("usable_cores")
     threads = environment.get("threads") or 1
     said = []
-    if load is not None and cores is not None and load > max(_SLIGHT, cores - threads):
+    if load is not None and cores is not None and load > max(threads + _SLIGHT, cores - threads):
         said.append(
             f"The load was {load:.1f} when it began, on {cores} cores of which it took {threads}: "
             "others used the machine."

@@ -109,7 +109,8 @@ def _csv(columns: Columns, _: Mapping[str, Any]) -> bytes:
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(columns)
     writer.writerows(map(_words, zip(*columns.values(), strict=True)))
-    return text.getvalue().encode()
+    # A fact of the environment may hold half a character, as a path does that is no text.
+    return text.getvalue().encode(errors="backslashreplace")
 
 
 def _words(row: tuple[Any, ...]) -> list[Any]:
@@ -126,7 +127,7 @@ def _parquet(columns: Columns, environment: Mapping[str, Any]) -> bytes:
         ) from error
     try:
         found = arrow.table(columns, metadata={"attncost": json.dumps(environment)})
-    except (OverflowError, arrow.ArrowException) as error:
+    except (OverflowError, UnicodeEncodeError, arrow.ArrowException) as error:
         raise ShapeError(f"Parquet cannot hold a column ({error}): name a .csv.") from error
     sink = io.BytesIO()
     parquet.write_table(found, sink, compression="zstd")

@@ -12,6 +12,7 @@ schema's name.
 """
 
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, field, fields
 from typing import Any, Final, final
@@ -139,10 +140,15 @@ _HELD: Final[Mapping[Any, tuple[type, ...]]] = {
 }
 _LABELS: Final = (dict,)
 _NUMBERS: Final = ((int,), (float, int))
+# Beyond every whole number that was counted, and well within what a float holds.
+_MOST: Final = 10**30
 _SAMPLE: Final = {one.name: _HELD.get(one.type, _LABELS) for one in fields(Sample)}
 _SKIPPED: Final = {one.name: _HELD.get(one.type, _LABELS) for one in fields(Skipped)}
 _SINCE_2: Final = {one.name: one.default for one in fields(Sample) if one.default is not MISSING}
 _USUAL: Final = {one.name: one.default for one in fields(Skipped) if one.name in AXES}
+# Characters of a wrong value that a message repeats.
+_SHOWN: Final = 60
+_HALVES: Final = re.compile("[\ud800-\udfff]")
 _ALWAYS_SAID: Final = frozenset({"subject", "length", "reason"})
 
 
@@ -190,10 +196,17 @@ def _checked(row: Mapping[str, Any], wanted: Mapping[str, tuple[type, ...]]) -> 
         value: Any = row.get(name)
         fits = type(value) in held
         if fits and held in _NUMBERS:
-            fits = 0 <= value < math.inf
+            fits = 0 <= value < (_MOST if type(value) is int else math.inf)
         elif fits and held is _LABELS:
-            fits = all(type(label) is str for label in value.values())
+            fits = all(map(_is_text, (*value, *value.values())))
+        elif fits:
+            fits = held != (str,) or _is_text(value)
         if not fits:
-            raise ShapeError(f"a {row['kind']} with {name}, got {value!r}")
+            raise ShapeError(f"a {row['kind']} with {name}, got {value!r:.{_SHOWN}}")
         found[name] = value
     return found
+
+
+def _is_text(value: object) -> bool:
+    """Say whether a value is a text that can be written; JSON may hold halves of characters."""
+    return type(value) is str and not _HALVES.search(value)

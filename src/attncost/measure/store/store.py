@@ -14,6 +14,7 @@ import shlex
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from errno import ENOTDIR
 from pathlib import Path
 from typing import Any, final
 
@@ -40,21 +41,11 @@ class Run:
         Raises:
             StorageError: If there is something at that path, or it cannot be written.
         """
+        line = _line({"schema": SCHEMA, "kind": "environment", **environment})
+        check_new(path)
         try:
             path.mkdir(parents=True, exist_ok=True)
-            taken = any(path.iterdir())
-        except FileExistsError:
-            taken = True
-        except OSError as error:
-            raise _unwritable(path, error) from error
-        if taken:
-            raise StorageError(
-                f"{path} exists already: choose another name, or remove it; a run is never "
-                "overwritten."
-            )
-        row = {"schema": SCHEMA, "kind": "environment", **environment}
-        try:
-            _append(path / FILE, row, os.O_CREAT | os.O_EXCL)
+            _write(path / FILE, line, os.O_CREAT | os.O_EXCL)
         except OSError as error:
             raise _unwritable(path, error) from error
         return cls(path)
@@ -90,7 +81,7 @@ class Run:
             StorageError: If the disk is full or the folder gone; all earlier rows are kept.
         """
         try:
-            _append(self.path / FILE, row)
+            _write(self.path / FILE, _line(row))
         except OSError as error:
             raise self._full(error) from error
 
@@ -120,8 +111,27 @@ def read(path: Path) -> tuple[dict[str, Any], list[Sample]]:
     return {**found.environment, "notes": list(found.notes)}, list(found.samples)
 
 
-def _append(file: Path, row: Mapping[str, Any], flags: int = 0) -> None:
-    _write(file, json.dumps(row, allow_nan=False).encode("ascii") + b"\n", flags)
+def check_new(path: Path) -> None:
+    """Refuse a folder that no run can be made in.
+
+    Raises:
+        StorageError: If there is something at that path, or no folder can be.
+    """
+    there = next(one for one in (path.absolute(), *path.absolute().parents) if one.exists())
+    try:
+        taken = there == path.absolute() and (not path.is_dir() or any(path.iterdir()))
+    except OSError as error:
+        raise _unwritable(path, error) from error
+    if taken:
+        raise StorageError(
+            f"{path} exists already: choose another name, or remove it; a run is never overwritten."
+        )
+    if not there.is_dir():
+        raise _unwritable(path, NotADirectoryError(ENOTDIR, os.strerror(ENOTDIR)))
+
+
+def _line(row: Mapping[str, Any]) -> bytes:
+    return json.dumps(row, allow_nan=False).encode("ascii") + b"\n"
 
 
 def _write(file: Path, line: bytes, flags: int = 0) -> None:

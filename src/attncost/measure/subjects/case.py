@@ -14,6 +14,7 @@ DTYPES: Final = ("float32", "float64", "bfloat16", "float16")
 DEVICES: Final = ("cpu", "cuda")
 LONGEST: Final = 1 << 24  # tokens; formulas walk over blocks of them
 _MOST: Final = 1 << 20
+_MOST_THREADS: Final = 1024  # OpenMP aborts where it cannot start as many
 
 
 @final
@@ -38,7 +39,7 @@ class Case:
     device: str = "cpu"
 
     def __post_init__(self) -> None:
-        for name, most in (("length", LONGEST), ("batch", _MOST), ("threads", _MOST)):
+        for name, most in (("length", LONGEST), ("batch", _MOST), ("threads", _MOST_THREADS)):
             if not 1 <= getattr(self, name) <= most:
                 raise ShapeError(
                     f"{name} must lie between 1 and {most:,}, got {getattr(self, name)}."

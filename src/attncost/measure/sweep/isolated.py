@@ -6,11 +6,14 @@ missed its deadline is replaced, and the new one makes the other cells of the gr
 their turn comes. Each takes some 300 MB and 2 to 4 s to start, most of it for PyTorch.
 """
 
+import os
 import signal
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from multiprocessing import get_context, resource_tracker
+from multiprocessing.connection import wait
+from multiprocessing.process import BaseProcess
 from types import TracebackType
 from typing import Final, final
 
@@ -181,7 +184,7 @@ class _Child:
         silent: Whether it failed to answer; then it is of no more use.
     """
 
-    __slots__ = ("_connection", "_process", "cells", "silent")
+    __slots__ = ("_connection", "_ended", "_process", "cells", "silent")
 
     def __init__(self, runner: InProcess, recipe: Recipe, memory: int | None) -> None:
         # Not forked: threads of PyTorch would be missing in it, and what this process holds there.
@@ -197,6 +200,7 @@ class _Child:
         )
         with _without_interrupts():
             self._process.start()
+        self._ended = _watch(self._process)
         # Ours alone holds it open, so that each end notices when the other is gone.
         theirs.close()
 
@@ -209,12 +213,15 @@ class _Child:
         """Wait for an answer, at most so many seconds; None is what a process begins with."""
         self.silent = True
         try:
-            if not self._connection.poll(deadline):
+            # What it started may hold the pipe open when it is gone.
+            ready = wait([self._connection, self._ended], deadline)
+            if not ready:
                 return Lost("deadline", f"no answer within {show(deadline or 0.0, 'seconds')}.")
+            if not self._connection.poll():
+                return self._lost()
             answer: Answer | None = self._connection.recv()
         except (EOFError, ConnectionResetError):
-            self._process.join()
-            return _ending(self._process.exitcode or 0)
+            return self._lost()
         self.silent = False
         return answer
 
@@ -223,12 +230,40 @@ class _Child:
         self._connection.close()
 
     def end(self, seconds: float) -> None:
-        """End it, by force if it does not end itself within some seconds."""
+        """End it and what it started, by force if it does not end within some seconds."""
         self.release()
-        self._process.join(seconds)
-        self._process.kill()
+        wait([self._ended], seconds)
+        self._kill()
         self._process.join()
+        if self._ended != self._process.sentinel:
+            os.close(self._ended)
         self._process.close()
+
+    def _lost(self) -> Lost:
+        """Say how it ended."""
+        wait([self._ended], _END_SECONDS)
+        self._kill()
+        self._process.join()
+        return _ending(self._process.exitcode or 0)
+
+    def _kill(self) -> None:
+        """End it and its group."""
+        pid = self._process.pid
+        assert pid is not None
+        # While nobody was told how it ended, no other process can have its number.
+        with suppress(ChildProcessError, ProcessLookupError, PermissionError):
+            if hasattr(os, "waitid"):
+                os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+                os.killpg(pid, signal.SIGKILL)
+        self._process.kill()
+
+
+def _watch(process: BaseProcess) -> int:
+    """Return what can be waited for until a process ends, whatever it started lives on."""
+    if hasattr(os, "pidfd_open"):
+        assert process.pid is not None
+        return os.pidfd_open(process.pid)
+    return process.sentinel
 
 
 def _ending(code: int) -> Lost:

@@ -48,10 +48,6 @@ class Past:
         """Return what was found out of each cell that was sampled."""
         return {cell: Known(repeats=row.repeats, peak=row.peak_bytes) for cell, row in self.samples}
 
-    def visited(self) -> set[tuple[Key, int]]:
-        """Return which cells each round has visited."""
-        return {(cell, row.round) for cell, row in self.samples}
-
 
 def key(row: Sample | Skipped) -> Key:
     """Return the cell that a row is of."""

@@ -7,15 +7,18 @@ goes on as if it never had been.
 """
 
 import random
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from itertools import pairwise, product
+from math import inf
 from typing import Any, Final, TypeVar, final
 
 from attncost.core.errors import ShapeError, UnknownName
 from attncost.measure.subjects.case import LONGEST, MODES, Case
+from attncost.measure.sweep.written import made
 
 FEWEST_ROUNDS: Final = 2
+_MOST_ROUNDS: Final = 10**9
 # What a plan has several of, and what a case calls one of them.
 _AXES: Final = {"batches": "batch", "dtypes": "dtype", "threads": "threads", "modes": "mode"}
 
@@ -60,30 +63,26 @@ class Plan:
                 "lengths must be positive and strictly increasing, as in 64,128,256, and at most "
                 f"{LONGEST:,}, got {','.join(map(str, n)) or 'none'}."
             )
-        if self.rounds < 1:
-            raise ShapeError(f"rounds must be at least 1, got {self.rounds}.")
-        if self.budget is not None and not self.budget > 0:
+        if not 1 <= self.rounds <= _MOST_ROUNDS:
+            raise ShapeError(
+                f"rounds must be at least 1 and at most {_MOST_ROUNDS:,}, got {self.rounds}."
+            )
+        if self.budget is not None and not 0 < self.budget < inf:
             raise ShapeError(f"budget must be a positive number of seconds, got {self.budget:g}.")
-        if self.enough is not None and not self.enough > 0:
+        if self.enough is not None and not 0 < self.enough < inf:
             raise ShapeError(
                 f"enough must be a positive width of an interval, such as 0.1, got {self.enough:g}."
             )
         self._check_axes()
 
     @classmethod
-    def of(cls, written: Mapping[str, Any]) -> "Plan":
+    def of(cls, written: object) -> "Plan":
         """Read what `asdict` wrote into JSON.
 
         Raises:
             ShapeError: If it is no plan.
         """
-        names = [field.name for field in fields(cls)]
-        try:
-            return cls(**{name: tuples(written[name]) for name in names})
-        except (KeyError, TypeError) as error:
-            raise ShapeError(
-                f"a plan must say {', '.join(names)}, got {sorted(written)}."
-            ) from error
+        return made(cls, written, of="plan")
 
     def _check_axes(self) -> None:
         for name in _AXES:
@@ -120,8 +119,3 @@ class Plan:
         shuffled = list(cells)
         random.Random(f"{self.seed}/{number}").shuffle(shuffled)
         return shuffled
-
-
-def tuples(value: Any) -> Any:  # noqa: ANN401 -- whatever JSON holds
-    """Return what JSON holds with lists as the tuples that they were."""
-    return tuple(value) if isinstance(value, list) else value

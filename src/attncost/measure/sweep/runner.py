@@ -3,8 +3,10 @@
 A cell that cannot run ends nothing. It is lost, for a reason in words, and the others go on.
 """
 
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
+from contextlib import redirect_stdout
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Literal, TypeAlias, final
@@ -97,6 +99,8 @@ def nothing_lacks(subject: Subject, case: Case, peaks: Mapping[int, int]) -> Non
 class InProcess(Runner):
     """This process. A call that aborts it ends the sweep; what it raises does not.
 
+    What a model prints goes to stderr, as stdout belongs to whoever asked for the sweep.
+
     Args:
         clock: What times a call.
         lack: Says what a cell lacks to run, from the peaks of its series; None if it will.
@@ -125,7 +129,8 @@ class InProcess(Runner):
     def predict(self, subject: Subject, case: Case) -> Predicted | Lost:
         """Ask the subject."""
         try:
-            return subject.predict(case)
+            with redirect_stdout(sys.stderr):
+                return subject.predict(case)
         except Exception as error:  # noqa: BLE001 -- theirs, and it becomes a row
             return lost(error)
 
@@ -137,9 +142,11 @@ class InProcess(Runner):
             raise ShapeError(
                 f"a case on {case.device} needs its clock, got that of {self.clock.device}."
             )
-        if known is None and (reason := self._lack(subject, case, peaks)):
+        with redirect_stdout(sys.stderr):
+            reason = self._lack(subject, case, peaks) if known is None else None
+        if reason:
             return Lost("prediction", reason)
-        with threads(case.threads):
+        with redirect_stdout(sys.stderr), threads(case.threads):
             call = _prepared(subject, case)
             if isinstance(call, Lost):
                 return call
@@ -156,7 +163,7 @@ class InProcess(Runner):
         """Time a cell; one that is lost is forgotten, and what it held is freed."""
         cell = self._cells[key]
         try:
-            with threads(cell.case.threads):
+            with redirect_stdout(sys.stderr), threads(cell.case.threads):
                 return (sample(cell, visit, clock=self.clock),)
         except AttnCostError:
             raise

@@ -7,7 +7,7 @@ over minutes, such as a laptop that heats up, is not undone.
 
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Final, Literal, TypeAlias, final
@@ -16,9 +16,10 @@ from attncost.core.errors import ShapeError
 from attncost.measure.clocks.interface import Clock
 from attncost.measure.subjects.subject import Subject
 from attncost.measure.sweep.cell import Record
+from attncost.measure.sweep.enough import Times
 from attncost.measure.sweep.past import Past
 from attncost.measure.sweep.plan import FEWEST_ROUNDS, Plan
-from attncost.measure.sweep.runner import InProcess, Runner
+from attncost.measure.sweep.runner import InProcess, Key, Runner
 from attncost.measure.sweep.visits import Progress, Visits
 
 Ended: TypeAlias = Literal["enough", "rounds", "budget", "nothing"]
@@ -98,8 +99,8 @@ def sweep(
 
         for case in plan.cases():
             for subject in subjects:
-                visits.prepare(subject, case, left=left())
-        while (ended := _ended(visits, plan, left())) is None:
+                visits.prepare(subject, case, left=left(), budget=plan.budget)
+        while (ended := _ended(visits.times, visits.live, plan, left())) is None:
             rounds = visits.finished()
             visits.round(rounds, plan, _affordable(visits, plan, left()))
     return Outcome(visits.finished(), ended, visits.width(), tuple(visits.skipped))
@@ -116,15 +117,35 @@ def check_names(subjects: Sequence[Subject]) -> None:
         raise ShapeError(f"subjects must be one or more, with names that differ, got {names}.")
 
 
-def _ended(visits: Visits, plan: Plan, left: float) -> Ended | None:
+def finished(subjects: Sequence[Subject], plan: Plan, past: Past) -> Outcome | None:
+    """Return how a sweep ended of which a run holds all; None if some of it is still to do.
+
+    Args:
+        subjects: What was measured.
+        plan: In which cases, and how often.
+        past: What the run holds.
+    """
+    planned = [(subject.name, case) for case in plan.cases() for subject in subjects]
+    live = [cell for cell in planned if cell not in past.skipped]
+    if not past.known().keys() >= set(live):
+        return None
+    times, left = Times.of(past), math.inf if plan.budget is None else plan.budget - past.seconds
+    if (ended := _ended(times, live, plan, left)) is None:
+        return None
+    skipped = tuple(row.note for row in past.skipped.values())
+    return Outcome(times.finished(live), ended, times.width(live), skipped)
+
+
+def _ended(times: Times, live: Collection[Key], plan: Plan, left: float) -> Ended | None:
     """Return what ends a sweep now, if anything does."""
-    rounds = visits.finished()
-    if not visits.live:
+    rounds = times.finished(live)
+    if not live:
         return "nothing"
     # A round that was begun before the process was stopped is ended first.
-    if visits.begun(rounds):
+    if times.begun(live, rounds):
         return None
-    if plan.enough is not None and (width := visits.width()) is not None and width <= plan.enough:
+    width = None if plan.enough is None else times.width(live)
+    if plan.enough is not None and width is not None and width <= plan.enough:
         return "enough"
     if rounds >= plan.rounds:
         return "rounds"

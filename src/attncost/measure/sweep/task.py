@@ -4,7 +4,10 @@ A subject holds functions, which neither a pipe nor a file takes; the words that
 anywhere.
 """
 
+import math
+import sys
 from collections.abc import Mapping
+from contextlib import redirect_stdout
 from dataclasses import asdict, dataclass
 from typing import Any, final
 
@@ -14,9 +17,11 @@ from attncost.measure.subjects.case import Case
 from attncost.measure.subjects.subject import Subject
 from attncost.measure.subjects.target import target
 from attncost.measure.sweep.isolated import Isolated, Limits, check_groups
-from attncost.measure.sweep.plan import Plan, tuples
+from attncost.measure.sweep.least import CALLS, least_seconds
+from attncost.measure.sweep.plan import Plan
 from attncost.measure.sweep.room import lack
 from attncost.measure.sweep.runner import InProcess, Runner
+from attncost.measure.sweep.written import made
 
 
 @final
@@ -92,9 +97,11 @@ class Task:
 
     def _refusal(self, subject: Subject, case: Case) -> AttnCostError | None:
         try:
-            for length in self.plan.lengths:
-                subject.predict(case.at(length))
-            subject.prepare(case)
+            with redirect_stdout(sys.stderr):
+                predicted = [subject.predict(case.at(length)) for length in self.plan.lengths]
+                # What is too long for the budget may be too large for the machine as well.
+                if CALLS * least_seconds(case, predicted[0]) <= (self.plan.budget or math.inf):
+                    subject.prepare(case)
         except AttnCostError as error:
             return error
         except Exception:  # noqa: BLE001 -- theirs, and the sweep makes it a row
@@ -117,14 +124,15 @@ class Task:
             ShapeError: If that row does not say what was asked for.
         """
         try:
-            named, plan, isolate = (environment[name] for name in ("named", "plan", "isolate"))
+            isolate = environment.get("isolate")
             return cls(
-                named=Named(**{name: tuples(value) for name, value in named.items()}),
-                plan=Plan.of(plan),
-                limits=None if isolate is None else Limits(**isolate),
+                named=made(Named, environment.get("named"), of="named"),
+                plan=Plan.of(environment.get("plan")),
+                limits=None if isolate is None else made(Limits, isolate, of="isolate"),
             )
-        except (KeyError, TypeError, AttributeError) as error:
+        except AttnCostError as error:
+            reason = str(error).removesuffix(".")
             raise ShapeError(
-                "its first row does not say what was asked for, so it cannot be gone on with: "
-                "measure into a new folder."
+                f"its first row does not say what was asked for ({reason}), so it cannot be gone "
+                "on with: measure into a new folder."
             ) from error

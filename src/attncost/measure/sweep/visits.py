@@ -2,14 +2,14 @@
 
 A cell whose calls would eat the rest of the budget is not even tried. How long a call takes is
 judged from the next shorter length of its series: longer by at least as much as the formula has
-more FLOPs.
+more FLOPs. Of the first length all that is known is what it takes on the fastest machine there is,
+and one that would eat the whole budget there is not tried.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from math import isfinite
-from typing import Final, final
+from typing import final
 
 from attncost.core.units import show
 from attncost.measure.store.sample import skipped_of
@@ -17,12 +17,10 @@ from attncost.measure.subjects.case import Case
 from attncost.measure.subjects.subject import Subject
 from attncost.measure.sweep.cell import Ready, Record, identity
 from attncost.measure.sweep.enough import Series, Times
+from attncost.measure.sweep.least import CALLS, least_seconds
 from attncost.measure.sweep.past import Past
 from attncost.measure.sweep.plan import FEWEST_ROUNDS, Plan
 from attncost.measure.sweep.runner import Key, Lost, Runner
-
-# Calls that a cell cannot do without: one to warm up, one for its memory, and those of two rounds.
-_CALLS: Final = 2 + FEWEST_ROUNDS
 
 
 @final
@@ -68,6 +66,7 @@ class Visits:
     Attributes:
         live: Those that are sampled.
         skipped: Those that are not, and why, in words.
+        times: What was sampled, those before it went on included.
     """
 
     __slots__ = (
@@ -78,20 +77,17 @@ class Visits:
         "_record",
         "_runner",
         "_shorter",
-        "_times",
-        "_visited",
         "live",
         "skipped",
+        "times",
     )
 
     def __init__(
         self, runner: Runner, record: Record, progress: Callable[[Progress], None], past: Past
     ) -> None:
         self._runner, self._record, self._progress = runner, record, progress
-        self._known, self._lost_before, self._visited = past.known(), past.skipped, past.visited()
-        self._times = Times()
-        for key, row in past.samples:
-            self._times.add(key, row.round, row.seconds)
+        self._known, self._lost_before = past.known(), past.skipped
+        self.times = Times.of(past)
         self._planned: list[Key] = []
         # The live cells of each series, in the order of their lengths.
         self._shorter: defaultdict[Series, dict[int, _Live]] = defaultdict(dict)
@@ -105,26 +101,20 @@ class Visits:
 
     def width(self) -> float | None:
         """Return how wide the widest interval of an exponent is; None if one has none yet."""
-        return self._times.width(self.live)
+        return self.times.width(self.live)
 
     def finished(self) -> int:
         """Return how many rounds are complete."""
-        rounds = 0
-        while self.live and all((key, rounds) in self._visited for key in self.live):
-            rounds += 1
-        return rounds
+        return self.times.finished(self.live)
 
-    def begun(self, number: int) -> bool:
-        """Say whether a round has a sample."""
-        return any((key, number) in self._visited for key in self.live)
-
-    def prepare(self, subject: Subject, case: Case, *, left: float) -> None:
+    def prepare(self, subject: Subject, case: Case, *, left: float, budget: float | None) -> None:
         """Make a cell ready, or skip it.
 
         Args:
             subject: What runs.
             case: At which sizes, and how.
-            left: Seconds of the budget.
+            left: Seconds that are left of the budget.
+            budget: Seconds of all of it.
         """
         key = (subject.name, case)
         self._planned.append(key)
@@ -132,7 +122,7 @@ class Visits:
             self.skipped.append(self._lost_before[key].note)
             return
         self._progress(Progress(f"warming up: {_called(key)}"))
-        found = self._ready(subject, case, left)
+        found = self._ready(subject, case, left, budget)
         if isinstance(found, Lost):
             self._lose(key, subject, found)
             return
@@ -140,15 +130,21 @@ class Visits:
             self._record(row)
         self.live[key] = self._shorter[subject.name, case.series][case.length] = found
 
-    def _ready(self, subject: Subject, case: Case, left: float) -> _Live | Lost:
+    def _ready(
+        self, subject: Subject, case: Case, left: float, budget: float | None
+    ) -> _Live | Lost:
         """Make a cell ready, unless it is hopeless."""
         known = self._known.get((subject.name, case))
         predicted = self._runner.predict(subject, case)
         if isinstance(predicted, Lost):
             return predicted
         flops, shorter = predicted.linear + predicted.core, self._shorter[subject.name, case.series]
-        if known is None and (lost := self._unaffordable(shorter, flops, left)):
-            return lost
+        if known is None and budget is not None:
+            seconds = [cell.longer(flops) for cell in shorter.values()][-1:]
+            # Others may have spent all of it, and the first length is tried all the same.
+            left = max(0.0, left - FEWEST_ROUNDS * self.expected) if seconds else budget
+            if lost := _unaffordable(max([least_seconds(case, predicted), *seconds]), left):
+                return lost
         peaks = {n: cell.ready.known.peak for n, cell in shorter.items()}
         found = self._runner.ready(subject, case, known=known, peaks=peaks)
         return found if isinstance(found, Lost) else _Live(subject, found, flops)
@@ -164,7 +160,7 @@ class Visits:
         expected = self.expected
         done = number * expected
         for key in plan.order(self._planned, number):
-            if key not in self.live or (key, number) in self._visited:
+            if key not in self.live or self.times.has(key, number):
                 continue
             doing = f"round {number + 1} of {rounds}: {_called(key)}"
             self._progress(Progress(doing, done, rounds * expected))
@@ -178,28 +174,24 @@ class Visits:
             return
         for row in rows:
             self._record(row)
-        self._visited.add((key, number))
-        self._times.add(key, number, rows[-1]["seconds"])
-
-    def _unaffordable(self, shorter: Mapping[int, _Live], flops: int, left: float) -> Lost | None:
-        """Say why a cell is not worth its time."""
-        if not shorter or not isfinite(left):
-            return None
-        seconds = list(shorter.values())[-1].longer(flops)
-        left = max(0.0, left - FEWEST_ROUNDS * self.expected)
-        if _CALLS * seconds <= left:
-            return None
-        return Lost(
-            "budget",
-            f"a call would take {show(seconds, 'seconds')} or more, {_CALLS} of them are needed, "
-            f"and the budget has {show(left, 'seconds')} left for them: --budget allows more.",
-        )
+        self.times.add(key, number, rows[-1]["seconds"])
 
     def _lose(self, key: Key, subject: Subject, lost: Lost) -> None:
         row = {"kind": "skipped", **identity(subject, key[1])}
         row |= {"cause": lost.cause, "reason": lost.reason}
         self._record(row)
         self.skipped.append(skipped_of(row).note)
+
+
+def _unaffordable(seconds: float, left: float) -> Lost | None:
+    """Say why a cell is not worth its time."""
+    if CALLS * seconds <= left:
+        return None
+    return Lost(
+        "budget",
+        f"a call would take {show(seconds, 'seconds')} or more, {CALLS} of them are needed, "
+        f"and the budget has {show(left, 'seconds')} left for them: --budget allows more.",
+    )
 
 
 def _called(key: Key) -> str:

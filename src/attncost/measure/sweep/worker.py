@@ -5,6 +5,7 @@ model prints goes to stderr.
 """
 
 import os
+import signal
 import threading
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -66,6 +67,8 @@ def serve(connection: Connection, recipe: Recipe, *, runner: InProcess, memory: 
         runner: What it does the work with.
         memory: How many bytes all of it may take, beyond what Python and PyTorch take.
     """
+    if hasattr(os, "setpgrp"):
+        os.setpgrp()  # So that what a model starts can be ended with it.
     threading.Thread(target=_end_with_parent, daemon=True).start()
     os.dup2(2, 1)
     subjects: dict[str, Subject] = {}
@@ -122,4 +125,6 @@ def _end_with_parent() -> None:
     parent = parent_process()
     assert parent is not None
     wait([parent.sentinel])
+    if hasattr(os, "killpg"):
+        os.killpg(0, signal.SIGKILL)
     os._exit(_ENDED)
