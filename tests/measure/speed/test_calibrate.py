@@ -2,36 +2,14 @@ from itertools import product
 
 import pytest
 import torch
+from tests.measure.sweep.test_interleaved import Ticking
 
 from attncost.kernels.interface import Work
 from attncost.kernels.rates import RATES
-from attncost.measure.clocks.interface import Clock
 from attncost.measure.speed.calibrate import calibrated, probes
 from attncost.measure.speed.families import families
 from attncost.measure.speed.kernels import fitted
 from attncost.measure.speed.sampling import sampled, spread
-
-
-class Ticking(Clock):
-    """Time is what a call says it took."""
-
-    name, reason, device = "ticks", "it is told", "cpu"
-
-    def __init__(self):
-        self.now, self.order, self.load = 0.0, [], 1.0
-
-    def call(self, name, seconds):
-        def run():
-            self.now += seconds * self.load
-            self.order.append(name)
-
-        return run
-
-    def elapsed(self, call, repeats):
-        start = self.now
-        for _ in range(repeats):
-            call()
-        return self.now - start
 
 
 def test_every_call_is_sampled_once_a_round_and_rounds_differ_in_order():
