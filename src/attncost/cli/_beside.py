@@ -19,7 +19,6 @@ _CALIBRATE_SECONDS: Final = 20.0
 # A visit that takes no longer than a glance, at a length where all of it shows.
 _VISIT_SECONDS: Final = 15.0
 _LENGTH: Final = 512
-_LONG: Final = ("allocator", "threads", "first_call", "busy_machine", "bf16", "precision")
 
 
 def beside_measurements(
@@ -76,10 +75,10 @@ def _visited(model: str) -> "tuple[Diagnosis, ...]":
 
 
 def _checks() -> list[str]:
-    """Return the checks that take little time."""
-    from attncost.measure.doctor.checks import names
+    """Return the checks of how attention is called; those of the machine take longer."""
+    from attncost.measure.doctor.checks import load, names
 
-    return [name for name in names() if name not in _LONG]
+    return [name for name in names() if not load(name).of_machine]
 
 
 def _predicted(timing: "Timing", known: "Calibration") -> "dict[tuple[str, int], PredictedTime]":

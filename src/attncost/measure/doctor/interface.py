@@ -89,6 +89,7 @@ class Check(ABC):
         seconds: And so many seconds beside, whatever the sizes, on a slow machine.
         blocks: It holds as much memory as so many n x n scores of all heads.
         optional: Whether it is about something that code must ask for, and usually does not.
+        of_machine: Whether it is about the machine, and not about how attention is called.
     """
 
     asks: ClassVar[str]
@@ -96,6 +97,7 @@ class Check(ABC):
     seconds: ClassVar[float] = 0.5
     blocks: ClassVar[float] = 0.0
     optional: ClassVar[bool] = False
+    of_machine: ClassVar[bool] = False
 
     @property
     @final

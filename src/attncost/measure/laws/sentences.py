@@ -4,7 +4,7 @@ from attncost.core.units import show
 from attncost.measure.laws.classes import FEWEST_FOR_A_CLASS
 from attncost.measure.laws.law import Law
 from attncost.measure.laws.results import Growth, Interval, Term
-from attncost.measure.laws.separable import FEWEST
+from attncost.measure.laws.separable import COEFFICIENTS
 from attncost.measure.laws.terms import PLACES
 from attncost.measure.laws.words import FURTHER, WORDS, listed
 
@@ -115,7 +115,7 @@ def _term(term: Term) -> str:
 
 
 def _crossover(law: Law) -> tuple[str, ...]:
-    if len(law.points) < FEWEST:
+    if len(law.points) < COEFFICIENTS:
         return ("Two lengths place no crossover: measure more of them.",)
     if law.merged:
         how = "Linear part and attention grow alike"

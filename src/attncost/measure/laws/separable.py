@@ -23,7 +23,9 @@ from attncost.measure.laws.words import WORDS
 # A column that differs by less from a sum of others gets its time from noise.
 _ALIKE: Final = 0.05
 # A term that counts at fewer lengths explains nothing but those.
-FEWEST: Final = 3
+_FEWEST: Final = 3
+# Constant, linear part and attention: through fewer lengths than these pass many laws.
+COEFFICIENTS: Final = 3
 _TWO: Final = "Two lengths cannot tell the times of three terms apart: measure more of them."
 # What a page of memory may take, where one asks whether faults can matter: mapping it takes some
 # tenths of a microsecond up to some of them. A hundredth of the time is no matter.
@@ -36,7 +38,7 @@ def kept(terms: Terms, medians: Medians) -> tuple[Terms, tuple[Alike, ...]]:
     alike = []
     if terms.level:
         alike = [_alike("linear", ("constant",))]
-    elif len(medians.lengths) < FEWEST:
+    elif len(medians.lengths) < COEFFICIENTS:
         alike = [Alike(("core", "linear", "constant"), _TWO, "lengths")]
     elif terms.merged and terms.linear.any() and terms.core.any():
         alike = [_alike("core", ("linear",))]
@@ -60,7 +62,7 @@ def _candidates(terms: Terms, medians: Medians) -> Iterator[tuple[str, Values]]:
 
 
 def _matter(faults: Values, seconds: Values) -> bool:
-    return int(np.sum(faults * _FAULT_SECONDS / seconds > _MATTERS)) >= FEWEST
+    return int(np.sum(faults * _FAULT_SECONDS / seconds > _MATTERS)) >= _FEWEST
 
 
 def _alike(name: str, others: tuple[str, ...]) -> Alike:

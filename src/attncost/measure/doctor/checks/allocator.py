@@ -48,6 +48,7 @@ class Allocator(Check):
 
     environments: tuple[Mapping[str, str], ...] = field(default_factory=_environments)
     asks: ClassVar[str] = "how much time goes into page faults of large blocks?"
+    of_machine: ClassVar[bool] = True
     calls: ClassVar[float] = 30
     seconds: ClassVar[float] = 5.0
     blocks: ClassVar[float] = 30

@@ -25,6 +25,7 @@ class Bf16(Check):
 
     optional: ClassVar[bool] = True
     asks: ClassVar[str] = "is bfloat16 slower than float32 on this processor?"
+    of_machine: ClassVar[bool] = True
     seconds: ClassVar[float] = 2.0
 
     def answers(self, patient: Patient, instruments: Instruments) -> tuple[Diagnosis, ...]:

@@ -25,6 +25,7 @@ class BusyMachine(Check):
     """A product of matrices again and again, by both clocks at once."""
 
     asks: ClassVar[str] = "do others use this machine, so that wall time counts their work?"
+    of_machine: ClassVar[bool] = True
     seconds: ClassVar[float] = 1.5
 
     def answers(self, patient: Patient, instruments: Instruments) -> tuple[Diagnosis, ...]:

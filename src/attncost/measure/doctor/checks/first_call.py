@@ -25,6 +25,7 @@ class FirstCall(Check):
     """A short layer, whose first call shows it most."""
 
     asks: ClassVar[str] = "how much slower is the first call of a process?"
+    of_machine: ClassVar[bool] = True
     seconds: ClassVar[float] = 3.0
 
     def answers(self, patient: Patient, instruments: Instruments) -> tuple[Diagnosis, ...]:

@@ -23,6 +23,7 @@ class Precision(Check):
     """One projection, at the present precision and at the lowest."""
 
     asks: ClassVar[str] = "would products of a lower precision be faster, and how wrong?"
+    of_machine: ClassVar[bool] = True
     seconds: ClassVar[float] = 1.0
 
     def answers(self, patient: Patient, instruments: Instruments) -> tuple[Diagnosis, ...]:

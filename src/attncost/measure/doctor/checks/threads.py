@@ -29,6 +29,7 @@ class Threads(Check):
     """Projections and fused attention, with one thread up to one for each core."""
 
     asks: ClassVar[str] = "does PyTorch use as many threads as end first?"
+    of_machine: ClassVar[bool] = True
     calls: ClassVar[float] = 15
     blocks: ClassVar[float] = 0.5
 
