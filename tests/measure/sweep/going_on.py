@@ -15,8 +15,16 @@ from attncost.measure.sweep.sweep import Setup, sweep
 PLAN = Plan(lengths=(8, 16), batches=(1, 2), rounds=5)
 
 
-def go_on(path, *, kill_after=None):
-    """Measure two subjects to the end, or until this process is killed after so many rows."""
+def go_on(path, *, kill_after=None, of_warmup=False):
+    """Measure two subjects to the end, or until this process is killed.
+
+    How many rows a warm-up takes depends on how busy the machine is, so rows are counted by kind.
+
+    Args:
+        path: Of the run.
+        kill_after: The rows, of one kind, after which the process is killed.
+        of_warmup: Whether those of the warm-up are counted, or those of the rounds.
+    """
     if path.exists():
         run, past = Run.reopen(path), Past.of(rows(path))
         run.append({"kind": "resumed"})
@@ -27,7 +35,7 @@ def go_on(path, *, kill_after=None):
     def record(row):
         nonlocal written
         run.append(row)
-        written += 1
+        written += row.get("warmup") == of_warmup
         if written == kill_after:
             os.kill(os.getpid(), signal.SIGKILL)
 

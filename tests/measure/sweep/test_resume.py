@@ -26,7 +26,8 @@ from pathlib import Path
 
 from tests.measure.sweep.going_on import go_on
 
-go_on(Path(sys.argv[1]), kill_after=int(sys.argv[2]))
+path, rows, kind = sys.argv[1:]
+go_on(Path(path), kill_after=int(rows), of_warmup=kind == "warmup")
 """
 
 
@@ -40,11 +41,14 @@ def test_a_run_that_is_killed_again_and_again_has_each_sample_once_in_the_same_o
     go_on(whole)
     expected = visits(whole)
     assert len(expected) == len(set(expected)) == 2 * 2 * 2 * 5
-    for fewest in (28, 12):
-        rows_more = str(fewest + chance.randrange(6))
-        killed = subprocess.run([sys.executable, "-c", SCRIPT, broken, rows_more], check=False)
-        assert killed.returncode == -signal.SIGKILL
-    assert 0 < len(visits(broken)) < len(expected)
+    held = 0
+    for kind, fewest in (("warmup", 3), ("rounds", 1), ("rounds", 12)):
+        more = fewest + chance.randrange(6)
+        command = [sys.executable, "-c", SCRIPT, broken, str(more), kind]
+        assert subprocess.run(command, check=False).returncode == -signal.SIGKILL
+        held += more if kind == "rounds" else 0
+        assert visits(broken) == expected[:held]
+    assert 0 < held < len(expected)
     outcome = go_on(broken)
     assert visits(broken) == expected
     assert (outcome.rounds, outcome.ended) == (5, "rounds")
