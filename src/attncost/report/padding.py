@@ -1,11 +1,13 @@
 """What padding wastes on the lines of a text: batches at random, and sorted by length."""
 
+import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
 from typing import Final, Literal, final
 
-from attncost.batches.waste import Waste, padded, padded_at_random
+from attncost.batches.waste import Waste, waste_of
+from attncost.batches.ways.padded import Padded
 from attncost.core.units import show
 from attncost.draw.chart import Axis, Chart, Point, Series
 from attncost.report.document import Chapter, Column, Figure, Finding, Section, Table
@@ -45,10 +47,7 @@ def padding(text: Text, *, longest: int | None, command: str) -> Chapter:
     """
     lengths = [min(n, longest) if longest else n for n in text.lengths]
     size, unit = text.batch_size, text.unit
-    ways = {
-        "at random": padded_at_random(lengths, batch_size=size, shuffles=_SHUFFLES),
-        "sorted by length": padded(sorted(lengths), batch_size=size),
-    }
+    ways = {"at random": _at_random(lengths, size), "sorted by length": _sorted(lengths, size)}
     section = Section(
         title="What padding wastes on real text",
         text=(
@@ -60,6 +59,24 @@ def padding(text: Text, *, longest: int | None, command: str) -> Chapter:
         blocks=(_figure(lengths, unit, command), _table(ways, text, command)),
     )
     return Chapter((_finding(*ways.values(), batch_size=size, command=command),), section)
+
+
+def _at_random(lengths: Sequence[int], size: int) -> Waste:
+    """Return the waste of batches drawn at random, summed over several shuffles."""
+    chance, order = random.Random(0), list(range(len(lengths)))
+    found = []
+    for _ in range(_SHUFFLES):
+        chance.shuffle(order)
+        found.append(_padded(lengths, order, size))
+    return sum(found[1:], found[0])
+
+
+def _sorted(lengths: Sequence[int], size: int) -> Waste:
+    return _padded(lengths, sorted(range(len(lengths)), key=lengths.__getitem__), size)
+
+
+def _padded(lengths: Sequence[int], order: Sequence[int], size: int) -> Waste:
+    return waste_of(batch.layout(lengths) for batch in Padded(size).batches(lengths, order))
 
 
 def _finding(chance: Waste, ordered: Waste, *, batch_size: int, command: str) -> Finding:
@@ -90,7 +107,7 @@ def _table(ways: dict[str, Waste], text: Text, command: str) -> Table:
             Column("pairs", "times"),
         ),
         rows=tuple(
-            (name, w.padded_tokens // runs, w.wasted_tokens, w.times_pairs)
+            (name, w.slots // runs, w.wasted_tokens, w.times_pairs)
             for (name, w), runs in zip(ways.items(), (_SHUFFLES, 1), strict=True)
         ),
         note=(
