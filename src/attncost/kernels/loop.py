@@ -7,7 +7,7 @@ Python: thousands of documents of a few tokens take longer than their products.
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Final, final
 
@@ -73,42 +73,65 @@ class Loop(Kernel):
         assert options.segments is not None, "`refuses` was asked"
         found = documents(options.segments, q.shape[2], k.shape[2])
         sequences = zip(found, q.split(1), k.split(1), v.split(1), strict=True)
-        return _joined(
-            [_sequence(inside, (q, k, v), pattern, options) for inside, q, k, v in sequences], 0
-        )
+        alone, bias = _Alone(pattern, options), options.bias
+        return _joined([_sequence(alone, inside, bias, qkv) for inside, *qkv in sequences], 0)
+
+
+@final
+class _Alone:
+    """What computes documents that stand alone; chosen once for each size, where nothing differs.
+
+    Choosing takes as long as a document of some tokens.
+    """
+
+    __slots__ = ("_alike", "_kernels", "_options", "_pattern")
+
+    def __init__(self, pattern: Pattern, options: Options) -> None:
+        self._pattern, self._options = pattern, options
+        differ = options.key_mask is not None or options.bias is not None
+        self._alike = None if differ else replace(options, segments=None)
+        self._kernels: dict[tuple[int, int], Kernel] = {}
+
+    def document(self, one: Document, bias: Tensor | None, qkv: Sequence[Tensor]) -> Output:
+        """Compute one document, which has queries; it may have no keys."""
+        q, k, v = qkv
+        options = self._alike or _options(self._options, one, bias)
+        if not one.keys:
+            lse = q.new_full(
+                q.shape[:3], -math.inf, dtype=torch.promote_types(q.dtype, torch.float32)
+            )
+            out = q.new_zeros(*q.shape[:3], v.shape[3])
+            return Output(out, lse if options.return_lse else None)
+        size = len(one.queries), len(one.keys)
+        kernel = self._kernels.get(size) if self._alike else None
+        if kernel is None:
+            dims = Dims.of(q.shape, k.shape, v.shape, itemsize=q.element_size())
+            grad = any(x.requires_grad for x in qkv)
+            kernel = _kernel(Call(self._pattern, dims, options, q.device.type, grad))
+            self._kernels[size] = kernel
+        return kernel.run(q, k, v, self._pattern, options)
 
 
 def _sequence(
-    inside: list[Document],
-    qkv: tuple[Tensor, Tensor, Tensor],
-    pattern: Pattern,
-    options: Options,
+    alone: _Alone, inside: list[Document], bias: Tensor | None, qkv: Sequence[Tensor]
 ) -> Output:
     """Compute the documents of one sequence."""
     q, k, v = qkv
     queries = [len(document.queries) for document in inside]
     keys = [len(document.keys) for document in inside]
     cuts = q.split(queries, 2), k.split(keys, 2), v.split(keys, 2)
-    outputs = []
-    for document, bias, *alone in zip(inside, _biases(options.bias, inside), *cuts, strict=True):
-        if document.queries:
-            outputs.append(_document(alone, pattern, _options(options, document, bias)))
+    outputs = [
+        alone.document(document, own, parts)
+        for document, own, *parts in zip(inside, _biases(bias, inside), *cuts, strict=True)
+        if document.queries
+    ]
     return _joined(outputs, 2)
-
-
-def _document(alone: list[Tensor], pattern: Pattern, options: Options) -> Output:
-    """Compute one document, which has queries; it may have no keys."""
-    q, k, v = alone
-    dims = Dims.of(q.shape, k.shape, v.shape, itemsize=q.element_size())
-    if not dims.kv_length:
-        lse = q.new_full(q.shape[:3], -math.inf, dtype=torch.promote_types(q.dtype, torch.float32))
-        return Output(q.new_zeros(*q.shape[:3], v.shape[3]), lse if options.return_lse else None)
-    call = Call(pattern, dims, options, q.device.type, any(x.requires_grad for x in alone))
-    return _kernel(call).run(q, k, v, pattern, options)
 
 
 def _joined(outputs: list[Output], axis: int) -> Output:
     """Put outputs side by side."""
+    if len(outputs) == 1:
+        return outputs[0]
     lses = [output.lse for output in outputs if output.lse is not None]
     return Output(
         torch.cat([output.out for output in outputs], axis),
