@@ -1,1 +1,37 @@
-"""Batches of sequences of unequal length: what lies in their rows, and what padding wastes."""
+"""Batches of texts of unequal length: what padding wastes, and the ways without it."""
+
+from attncost.batches.batch import Batch as Batch
+from attncost.batches.choose import Choice as Choice
+from attncost.batches.choose import choose_batching as choose_batching
+from attncost.batches.curves import Curves as Curves
+from attncost.batches.dataset import BatchedDataset as BatchedDataset
+from attncost.batches.interface import Batching as Batching
+from attncost.batches.jagged import jagged as jagged
+from attncost.batches.jagged import packed_row as packed_row
+from attncost.batches.loss import across_ranks as across_ranks
+from attncost.batches.loss import counted_tokens as counted_tokens
+from attncost.batches.loss import token_loss as token_loss
+from attncost.batches.loss import token_shares as token_shares
+from attncost.batches.machine import Machine as Machine
+from attncost.batches.memory import at_most as at_most
+from attncost.batches.memory import in_memory as in_memory
+from attncost.batches.outputs import by_text as by_text
+from attncost.batches.packing_collator import PackingCollator as PackingCollator
+from attncost.batches.padding_collator import PaddingCollator as PaddingCollator
+from attncost.batches.pieces import Piece as Piece
+from attncost.batches.pieces import odd_texts as odd_texts
+from attncost.batches.pieces import pieces as pieces
+from attncost.batches.priced import Priced as Priced
+from attncost.batches.priced import priced as priced
+from attncost.batches.rates import machine_of as machine_of
+from attncost.batches.rows import Rows as Rows
+from attncost.batches.sampler import BatchSampler as BatchSampler
+from attncost.batches.sampler import Share as Share
+from attncost.batches.waste import Waste as Waste
+from attncost.batches.waste import waste_of as waste_of
+from attncost.batches.ways.bucketed import Bucketed as Bucketed
+from attncost.batches.ways.budgeted import Budgeted as Budgeted
+from attncost.batches.ways.packed import Packed as Packed
+from attncost.batches.ways.padded import Padded as Padded
+from attncost.batches.ways.stepped import Stepped as Stepped
+from attncost.batches.widths import best_widths as best_widths

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import final
 
 from attncost.batches.rows import Rows
-from attncost.core.counts import ceil_div
+from attncost.core.counts import rounded_up
 
 
 @final
@@ -37,7 +37,7 @@ class Batch:
         """
         documents = tuple(tuple(lengths[i] for i in row if lengths[i]) for row in self.rows)
         longest = max(map(sum, documents), default=0)
-        return Rows(documents, int(ceil_div(longest, self.multiple)) * self.multiple)
+        return Rows(documents, int(rounded_up(longest, self.multiple)))
 
 
 def each_alone(texts: Iterable[int], *, multiple: int = 1) -> Batch:

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from attncost.batches.batch import Batch
-from attncost.core.errors import ShapeError
+from attncost.core.errors import ShapeError, UnsupportedOption
 
 
 class Batching(ABC):
@@ -56,6 +56,47 @@ class Batching(ABC):
         Returns:
             Batches, none without a text, that hold each text of `order` once.
         """
+
+    @abstractmethod
+    def row_slots(self, tokens: int) -> int:
+        """Return how many slots a row has: what collators make and what prices go by.
+
+        Args:
+            tokens: Of the longest text of a padded batch, or of all texts of a packed row.
+
+        Returns:
+            At least as many, and none where there is no token.
+        """
+
+
+def check_given(way: object) -> None:
+    """Refuse what is no way to batch.
+
+    Raises:
+        ShapeError: If it is none, such as a class that was not called.
+    """
+    if not isinstance(way, Batching):
+        raise ShapeError(f"way must be a way to batch, such as Stepped(), got {way!r}.")
+
+
+def check_way(way: Batching | None, *, packs: bool) -> None:
+    """Refuse a way whose rows another collator makes.
+
+    Raises:
+        ShapeError: If it is none.
+        UnsupportedOption: If it packs and should not, or the other way round.
+    """
+    if way is None:
+        return
+    check_given(way)
+    if way.packs != packs:
+        raise UnsupportedOption(
+            f"a packing collator takes ways that pack, such as Packed(), got {way}: use a padding "
+            "collator."
+            if packs
+            else f"a padding collator takes ways that give each text a row, got {way}: use a "
+            "packing collator."
+        )
 
 
 def check_dials(**dials: object) -> None:

@@ -6,12 +6,15 @@ Work per token (projections, feed-forward) is wasted as slots are, attention as 
 texts waste slots at the end of a row alone, and pairs only under a dense mask: width² for a row.
 """
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import chain
 from typing import final
 
-from attncost.batches.machine import Documents, attended
+from attncost.batches.machine import Documents
 from attncost.batches.rows import Rows
+from attncost.batches.tally import Tally
 
 
 @final
@@ -41,12 +44,19 @@ class Waste:
         """How many pairs are multiplied for each one within the texts."""
         return self.multiplied / self.pairs if self.pairs else 1.0
 
-    def __add__(self, other: "Waste") -> "Waste":
-        return Waste(
-            tokens=self.tokens + other.tokens,
-            slots=self.slots + other.slots,
-            pairs=self.pairs + other.pairs,
-            multiplied=self.multiplied + other.multiplied,
+    @classmethod
+    def of(cls, tally: Tally, texts: Counter[int]) -> "Waste":
+        """Return what counted batches waste.
+
+        Args:
+            tally: What lies in all batches.
+            texts: How many there are of each length.
+        """
+        return cls(
+            tokens=sum(n * times for n, times in texts.items()),
+            slots=sum(slots * times for slots, times in tally.calls.items()),
+            pairs=sum(n**2 * times for n, times in texts.items()),
+            multiplied=sum(n**2 * times for n, times in tally.sequences.items()),
         )
 
 
@@ -60,14 +70,8 @@ def waste_of(batches: Iterable[Rows], *, documents: Documents = "apart") -> Wast
         batches: What lies in the rows of each.
         documents: How attention takes packed texts.
     """
-    wastes = (_of_batch(rows, documents) for rows in batches)
-    return sum(wastes, Waste(tokens=0, slots=0, pairs=0, multiplied=0))
-
-
-def _of_batch(rows: Rows, documents: Documents) -> Waste:
-    return Waste(
-        tokens=rows.tokens,
-        slots=rows.slots,
-        pairs=sum(length**2 for row in rows.documents for length in row),
-        multiplied=sum(length**2 for length in attended(rows, documents=documents)),
-    )
+    found, texts = Tally(), Counter[int]()
+    for rows in batches:
+        found.add(rows, documents)
+        texts.update(chain.from_iterable(rows.documents))
+    return Waste.of(found, texts)

@@ -11,6 +11,7 @@ from typing import ClassVar, final
 
 from attncost.batches.batch import Batch, each_alone
 from attncost.batches.interface import Batching, check_dials
+from attncost.core.counts import rounded_up
 
 
 @final
@@ -51,3 +52,7 @@ class Padded(Batching):
             each_alone(order[i : i + self.size], multiple=self.multiple)
             for i in range(0, len(order), self.size)
         )
+
+    def row_slots(self, tokens: int) -> int:
+        """Round up to a multiple of so many slots."""
+        return int(rounded_up(tokens, self.multiple))
