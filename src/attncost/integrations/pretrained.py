@@ -67,6 +67,22 @@ def token_lengths(folder: Path, texts: Sequence[str]) -> list[int]:
     return [len(tokens) for tokens in tokenizer(list(texts))["input_ids"]] if texts else []
 
 
+def token_ids(folder: Path, texts: Sequence[str], *, longest: int | None) -> list[list[int]]:
+    """Return the tokens that the model's tokenizer makes of each text, its own marks included.
+
+    Args:
+        folder: Where the tokenizer lies.
+        texts: What it reads.
+        longest: Tokens that the model has positions for: longer texts are cut; None for any number.
+
+    Raises:
+        ShapeError: If the folder has no tokenizer.
+    """
+    tokenizer = _loaded("AutoTokenizer", folder)
+    found = tokenizer(list(texts), truncation=longest is not None, max_length=longest)
+    return [list(tokens) for tokens in found["input_ids"]]
+
+
 def demo_folder() -> Path:
     """Return the folder of MiniLM, a small sentence encoder with real weights.
 

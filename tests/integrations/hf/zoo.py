@@ -18,8 +18,8 @@ ENCODERS = ("bert", "distilbert", "modernbert", "vit")
 PADDINGS = (None, "right", "left")
 
 # Weights large enough that scores differ by about 1, so that a wrong scale or cap shows.
-_SHARP = {"initializer_range": 0.12}
-_TINY = _SHARP | {
+SHARP = {"initializer_range": 0.12}
+TINY = SHARP | {
     "vocab_size": VOCABULARY,
     "hidden_size": 64,
     "intermediate_size": 128,
@@ -28,29 +28,30 @@ _TINY = _SHARP | {
     "max_position_embeddings": 128,
 }
 # Without an end token, generation always runs to its full length.
-_ENDLESS = {"pad_token_id": 0, "bos_token_id": 1, "eos_token_id": None}
-_GROUPED = _TINY | _ENDLESS | {"num_key_value_heads": 2}
-_NO_DROPOUT = {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
+ENDLESS = {"pad_token_id": 0, "bos_token_id": 1, "eos_token_id": None}
+GROUPED = TINY | ENDLESS | {"num_key_value_heads": 2}
+NO_DROPOUT = {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
 
 
-def _made(model, config, dtype=torch.float32, **sizes):
+def made(model, config, dtype=torch.float32, **sizes):
+    """Return a model by the names of its class and its configuration's."""
     torch.manual_seed(0)
-    made = getattr(transformers, model)(getattr(transformers, config)(**sizes))
-    return made.to(dtype).eval()
+    model = getattr(transformers, model)(getattr(transformers, config)(**sizes))
+    return model.to(dtype).eval()
 
 
 # Each is a function of the dtype that makes the same weights every time.
 ZOO = {
-    "llama": partial(_made, "LlamaForCausalLM", "LlamaConfig", **_GROUPED),
+    "llama": partial(made, "LlamaForCausalLM", "LlamaConfig", **GROUPED),
     "mistral": partial(
-        _made, "MistralForCausalLM", "MistralConfig", **_GROUPED, sliding_window=WIDTH
+        made, "MistralForCausalLM", "MistralConfig", **GROUPED, sliding_window=WIDTH
     ),
     # The cap on scores is low, so that it bends those of random weights, too.
     "gemma2": partial(
-        _made,
+        made,
         "Gemma2ForCausalLM",
         "Gemma2Config",
-        **_GROUPED,
+        **GROUPED,
         head_dim=16,
         query_pre_attn_scalar=16,
         sliding_window=WIDTH,
@@ -58,21 +59,21 @@ ZOO = {
         final_logit_softcapping=30.0,
     ),
     "gemma3": partial(
-        _made,
+        made,
         "Gemma3ForCausalLM",
         "Gemma3TextConfig",
-        **_GROUPED,
+        **GROUPED,
         head_dim=16,
         query_pre_attn_scalar=16,
         sliding_window=WIDTH,
         layer_types=["sliding_attention", "sliding_attention", "full_attention"],
     ),
-    "qwen3": partial(_made, "Qwen3ForCausalLM", "Qwen3Config", **_GROUPED, head_dim=16),
+    "qwen3": partial(made, "Qwen3ForCausalLM", "Qwen3Config", **GROUPED, head_dim=16),
     "gpt_oss": partial(
-        _made,
+        made,
         "GptOssForCausalLM",
         "GptOssConfig",
-        **_GROUPED,
+        **GROUPED,
         head_dim=16,
         sliding_window=WIDTH,
         layer_types=["sliding_attention", "full_attention", "sliding_attention"],
@@ -81,11 +82,11 @@ ZOO = {
         experts_implementation="eager",  # the other one knows no float64
     ),
     "gpt2": partial(
-        _made,
+        made,
         "GPT2LMHeadModel",
         "GPT2Config",
-        **_ENDLESS,
-        **_SHARP,
+        **ENDLESS,
+        **SHARP,
         vocab_size=VOCABULARY,
         n_positions=128,
         n_embd=64,
@@ -95,12 +96,12 @@ ZOO = {
         embd_pdrop=0.0,
         resid_pdrop=0.0,
     ),
-    "bert": partial(_made, "BertModel", "BertConfig", **_TINY, **_NO_DROPOUT),
+    "bert": partial(made, "BertModel", "BertConfig", **TINY, **NO_DROPOUT),
     "distilbert": partial(
-        _made,
+        made,
         "DistilBertModel",
         "DistilBertConfig",
-        **_SHARP,
+        **SHARP,
         vocab_size=VOCABULARY,
         dim=64,
         hidden_dim=128,
@@ -111,10 +112,10 @@ ZOO = {
         attention_dropout=0.0,
     ),
     "modernbert": partial(
-        _made,
+        made,
         "ModernBertModel",
         "ModernBertConfig",
-        **_TINY,
+        **TINY,
         local_attention=WIDTH,
         global_attn_every_n_layers=3,
         pad_token_id=0,
@@ -124,7 +125,7 @@ ZOO = {
         sep_token_id=2,
     ),
     "t5": partial(
-        _made,
+        made,
         "T5ForConditionalGeneration",
         "T5Config",
         vocab_size=VOCABULARY,
@@ -139,17 +140,69 @@ ZOO = {
         eos_token_id=None,
     ),
     "vit": partial(
-        _made,
+        made,
         "ViTModel",
         "ViTConfig",
-        **_SHARP,
+        **SHARP,
         hidden_size=64,
         intermediate_size=128,
         num_hidden_layers=3,
         num_attention_heads=4,
         image_size=32,
         patch_size=8,
-        **_NO_DROPOUT,
+        **NO_DROPOUT,
+    ),
+}
+_FROM_ONE = TINY | NO_DROPOUT | {"pad_token_id": 1}
+# Those that differ in how they count positions, or in what keeps their texts apart.
+MORE = {
+    "roberta": partial(made, "RobertaModel", "RobertaConfig", **_FROM_ONE),
+    "xlmr": partial(made, "XLMRobertaModel", "XLMRobertaConfig", **_FROM_ONE),
+    "esm": partial(
+        made,
+        "EsmModel",
+        "EsmConfig",
+        **_FROM_ONE,
+        mask_token_id=3,
+        position_embedding_type="absolute",
+    ),
+    "mpnet": partial(made, "MPNetModel", "MPNetConfig", **_FROM_ONE),
+    "qwen2": partial(made, "Qwen2ForCausalLM", "Qwen2Config", **GROUPED),
+    "mixtral": partial(made, "MixtralForCausalLM", "MixtralConfig", **GROUPED, num_local_experts=4),
+    "opt": partial(
+        made,
+        "OPTForCausalLM",
+        "OPTConfig",
+        vocab_size=97,
+        hidden_size=64,
+        word_embed_proj_dim=64,
+        ffn_dim=64,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        max_position_embeddings=128,
+        init_std=0.12,
+    ),
+    "t5_encoder": partial(
+        made,
+        "T5EncoderModel",
+        "T5Config",
+        vocab_size=97,
+        d_model=64,
+        d_kv=16,
+        d_ff=64,
+        num_layers=2,
+        num_heads=4,
+        pad_token_id=0,
+    ),
+    "bloom": partial(
+        made,
+        "BloomForCausalLM",
+        "BloomConfig",
+        vocab_size=97,
+        hidden_size=64,
+        n_layer=2,
+        n_head=4,
+        initializer_range=0.12,
     ),
 }
 # Capped scores and sinks are more than torch's own attention can do.

@@ -10,13 +10,13 @@ import torch
 from torch import Tensor
 
 from attncost.core.errors import AttnCostError
-from attncost.integrations.hf.configurations import configurations
+from attncost.integrations.hf.configurations import configurations, implementing
 from attncost.integrations.hf.questions import Setup, counting
 from attncost.integrations.hf.register import interfaces, ours
 from attncost.integrations.hf.trial import Model, Question, Trial
 
 # What a model may raise when it is called in a way that it was not made for.
-_UNFIT: Final = (TypeError, ValueError, RuntimeError, IndexError, AttributeError, AttnCostError)
+UNFIT: Final = (TypeError, ValueError, RuntimeError, IndexError, AttributeError, AttnCostError)
 
 # Mask functions that a function without one may have been written for: True where a key is read,
 # or numbers to be added to the scores.
@@ -98,7 +98,7 @@ def _applied(model: Model, remedies: list[Remedy]) -> Iterator[dict[str, Any]]:
             if remedy.mask is not None:
                 stack.enter_context(_masked(without_masks(model), remedy.mask))
             if remedy.implementation is not None:
-                stack.enter_context(_implementation(model, remedy.implementation))
+                stack.enter_context(implementing(model, remedy.implementation))
         yield arguments
 
 
@@ -109,7 +109,7 @@ def _ends(leaking: Leaking, remedies: list[Remedy]) -> bool:
         with _applied(leaking.setup.model, remedies) as arguments:
             batch = {**leaking.setup.batch, **arguments}
             moved = Trial.of(leaking.setup.model, batch, (rows, columns)).movement(question)
-    except _UNFIT:
+    except UNFIT:
         return False
     return float(moved.max()) <= leaking.limit
 
@@ -255,17 +255,3 @@ def _masked(names: Sequence[str], mask: str) -> Iterator[None]:
         # The registry can be added to only; what makes masks looks into this mapping, too.
         for name in names:
             del masks._global_mapping[name]
-
-
-@contextmanager
-def _implementation(model: Model, name: str) -> Iterator[None]:
-    """Let a model use another attention function for a while."""
-    former = [(one, one._attn_implementation) for one in configurations(model)]
-    try:
-        for one, _ in former:
-            one._attn_implementation = name
-        yield
-    finally:
-        # Setting one sets those within it, which come later and are put right then.
-        for one, implementation in former:
-            one._attn_implementation = implementation

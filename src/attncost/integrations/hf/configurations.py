@@ -1,5 +1,7 @@
 """Where a model says by which attention function its parts compute."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from torch import nn
@@ -19,3 +21,17 @@ def configurations(model: nn.Module) -> list[Any]:
                 if each is not None:
                     found.setdefault(id(each), each)
     return list(found.values())
+
+
+@contextmanager
+def implementing(model: nn.Module, name: str) -> Iterator[None]:
+    """Let a model use another attention function for a while."""
+    former = [(one, one._attn_implementation) for one in configurations(model)]
+    try:
+        for one, _ in former:
+            one._attn_implementation = name
+        yield
+    finally:
+        # Setting one sets those within it, which come later and are put right then.
+        for one, implementation in former:
+            one._attn_implementation = implementation
