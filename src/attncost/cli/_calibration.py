@@ -1,7 +1,8 @@
 """A file of what a machine was measured to do: written by `measure --calibrate`, read by `plan`.
 
 attncost.calibration/1   flops_per_second, bytes_per_second
-attncost.calibration/2   both, and the tables that times are predicted from
+attncost.calibration/3   both, and the tables that times are predicted from; /2 lacked what packed
+                         rows take
 """
 
 import json
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from attncost.report.document import Document
 
 CALIBRATION: Final = "attncost.calibration/1"
-_WHOLE: Final = "attncost.calibration/2"
+_WHOLE: Final = ("attncost.calibration/3", "attncost.calibration/2")
 _FASTEST: Final = 1e24  # of anything in a second
 
 
@@ -77,10 +78,10 @@ def rates_in(path: Path) -> "Rates":
     from attncost.cost.planning.speed import Rates
 
     found = _object(path)
-    if found.get("schema") not in (CALIBRATION, _WHOLE):
+    if found.get("schema") not in (CALIBRATION, *_WHOLE):
         raise ShapeError(
-            f"{path} must have the schema {CALIBRATION!r}, got {found.get('schema')!r}; {_WHOLE!r} "
-            "is read as well."
+            f"{path} must have the schema {CALIBRATION!r}, got {found.get('schema')!r}; "
+            f"{_WHOLE[0]!r} is read as well."
         )
     numbers = []
     for key in ("flops_per_second", "bytes_per_second"):

@@ -48,6 +48,8 @@ def calibration_document(found: Calibration, *, path: str, command: str) -> Docu
             ("the same, after the nearest caches were filled", found.waking),
             ("a new block of memory, for each MiB", found.fault * (1 << 20)),
             ("a far MiB, beyond the nearest cache", found.far[-1][1] * (1 << 20)),
+            ("a row of packed texts, in each layer", found.packed[0]),
+            ("a text in it, in each layer", found.packed[1]),
         ),
         command=command,
     )

@@ -34,6 +34,7 @@ def machine(**changes):
         "far": ((1 << 20, 0.0), (1 << 21, 0.0)),
         "tables": {name: flat(family) for name, family in families().items()},
         "kernels": dict(RATES),
+        "packed": (0.0, 0.0),
         "drift": 0.0,
         "environment": {"command": "none", "processor": "imagined"},
     }

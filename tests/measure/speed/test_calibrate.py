@@ -79,6 +79,7 @@ def test_a_calibration_finds_the_laws_that_times_were_made_from(samples):
     assert found.flops_per_second == pytest.approx(2 * 1024**3 / 1e-3)
     assert found.view == pytest.approx(1e-3 / 4)
     assert found.drift == 0
+    assert found.packed == (0.0, 0.0)
     assert found.kernels.keys() >= {"sdpa", "folded"}
 
 
@@ -89,6 +90,17 @@ def test_what_is_far_away_never_gets_cheaper(samples):
     assert costs[0] == 0
     assert costs == sorted(costs)
     assert costs[1] == pytest.approx(1e-4 / (1 << 20))
+
+
+def test_packed_texts_take_what_a_row_and_each_text_take_more(samples):
+    for texts in (2, 32):
+        samples[f"{texts} texts in rows"] = [1e-3 + texts * 1e-5] * 5
+        samples[f"{texts} texts in a row"] = [1e-3 + texts * 1e-5 + 7e-4 + texts * 5e-5] * 5
+    assert calibrated(samples, environment={}).packed == pytest.approx((7e-4, 5e-5))
+    # Between products a row takes longer than one after the other.
+    samples["2 texts in a row, cold"] = [5e-3 + 9e-4 + 2 * 5e-5] * 5
+    samples["2 texts in rows, cold"] = [5e-3] * 5
+    assert calibrated(samples, environment={}).packed == pytest.approx((9e-4, 5e-5))
 
 
 def test_rates_of_a_kernel_are_found_again_from_its_times():

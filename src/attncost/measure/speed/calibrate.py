@@ -16,6 +16,7 @@ from attncost.measure.speed.families import families, placed
 from attncost.measure.speed.family import Family, Pool
 from attncost.measure.speed.kernels import kernel_calls, kernel_rates
 from attncost.measure.speed.operation import KEPT
+from attncost.measure.speed.packing import packing_calls, packing_seconds
 from attncost.measure.speed.predict import predict
 from attncost.measure.speed.record import recorded
 from attncost.measure.speed.sampling import Progress, sampled, spread
@@ -68,7 +69,7 @@ def probes() -> dict[str, Run]:
     found |= cold | structures() | {"sweep": block.sum}
     # Once a block is freed that is mapped alone, glibc keeps those on its heap that are smaller.
     torch.empty(KEPT // 8 - _PAGE, device="cpu").zero_()
-    return found | _between(pool) | kernel_calls()
+    return found | _between(pool) | kernel_calls() | packing_calls()
 
 
 def delicate(names: Collection[str]) -> frozenset[str]:
@@ -98,6 +99,7 @@ def calibrated(
         far=far,
         tables={one.name: _table(one, samples) for one in families().values()},
         kernels=kernel_rates(middle),
+        packed=packing_seconds(middle),
         drift=_drift(samples),
         environment=environment,
     )

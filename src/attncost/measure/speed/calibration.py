@@ -1,7 +1,7 @@
 """What is known of a machine once it was calibrated, as plain data.
 
-attncost.calibration/2   flops_per_second, bytes_per_second, view, python, waking, fault, far,
-                         tables, kernels, drift, environment
+attncost.calibration/3   flops_per_second, bytes_per_second, view, python, waking, fault, far,
+                         tables, kernels, packed, drift, environment
 """
 
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ from attncost.core.errors import ShapeError
 from attncost.kernels.rates import Rates
 from attncost.measure.speed.table import Table
 
-SCHEMA: Final = "attncost.calibration/2"
+SCHEMA: Final = "attncost.calibration/3"
 _FASTEST: Final = 1e24
 
 
@@ -32,6 +32,8 @@ class Calibration:
             touched since; increasing.
         tables: Of each family.
         kernels: What our kernels take, in the form of `attncost.kernels.rates`.
+        packed: Seconds that our attention takes more, in one layer, for a row of packed texts and
+            for each text in it.
         drift: How far the machine as a whole is off between rounds, relative.
         environment: Where and when it was measured.
     """
@@ -45,6 +47,7 @@ class Calibration:
     far: tuple[tuple[int, float], ...]
     tables: Mapping[str, Table]
     kernels: Mapping[str, Rates]
+    packed: tuple[float, float]
     drift: float
     environment: Mapping[str, Any]
 
@@ -73,7 +76,10 @@ def calibration(found: Mapping[str, Any], *, source: str) -> Calibration:
         ShapeError: If it holds something else.
     """
     if found.get("schema") != SCHEMA:
-        raise ShapeError(f"{source} must have the schema {SCHEMA!r}, got {found.get('schema')!r}.")
+        raise ShapeError(
+            f"{source} must have the schema {SCHEMA!r}, got {found.get('schema')!r}: write a new "
+            "one with attncost measure --calibrate."
+        )
     try:
         return Calibration(
             **{name: _rate(found, name) for name in ("flops_per_second", "bytes_per_second")},
@@ -84,6 +90,7 @@ def calibration(found: Mapping[str, Any], *, source: str) -> Calibration:
             far=tuple((int(size), _seconds(cost)) for size, cost in found["far"]),
             tables={name: _table(one) for name, one in found["tables"].items()},
             kernels={name: Rates(**one) for name, one in found["kernels"].items()},
+            packed=_both(found["packed"]),
             environment=dict(found["environment"]),
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
@@ -101,6 +108,11 @@ def _table(found: Mapping[str, Any]) -> Table:
         rates=tuple(_seconds(rate) for rate in found["rates"]),
         spread=_seconds(found["spread"]),
     )
+
+
+def _both(found: Any) -> tuple[float, float]:  # noqa: ANN401 -- read from a file
+    row, text = found
+    return _seconds(row), _seconds(text)
 
 
 def _seconds(value: object) -> float:

@@ -194,7 +194,7 @@ def _filled(model: Any, tokens: Tensor) -> Callable[[], object]:  # noqa: ANN401
     for part in tokens[:, :-1].split(_PART, dim=1):
         # Without the logits, of which only the last one's would be needed.
         read = model.base_model(input_ids=part, cache=filled, use_cache=True)
-        filled = read.past_key_values
+        filled = read.cache
     layers = filled.layers
     before = [dict(vars(layer)) for layer in layers]
 
