@@ -8,7 +8,8 @@ from attncost.cli import main
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [
-        ([], "Missing option '--memory'"),
+        ([], "a plan needs --memory SIZE, such as 80GiB or H100"),
+        (["--memory", " "], "--memory must be a size, such as 80GiB, or a GPU's name"),
         (["--memory", "H10"], "no device is called 'h10'; did you mean"),
         (["--memory", "lots of it"], "no device is called"),
         (["--memory", "0GiB"], "memory must be a positive size"),

@@ -71,7 +71,7 @@ def test_the_demo_measures_a_real_model_and_reads_a_text(tmp_path, monkeypatch, 
     assert "32 tokens take" in printed
     page = (tmp_path / "attncost-report.html").read_text()
     assert "in tokens of the model&#x27;s own tokenizer: 3 lines of 4 to 512, median" in page
-    assert "1 of them are cut off at 512 tokens" in page
+    assert "1 of 3 texts is longer than 512 tokens: cut off there" in page
     assert len(list(tmp_path.glob("attncost-run-*/samples.jsonl"))) == 1
 
 

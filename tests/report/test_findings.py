@@ -13,7 +13,7 @@ from attncost.report.alternatives import alternatives
 from attncost.report.document import Figure
 from attncost.report.findings import Material, report
 from attncost.report.html import html
-from attncost.report.padding import Text, padding
+from attncost.report.lines import Text
 from attncost.report.priced import priced
 from attncost.report.timed import timed
 from attncost.report.timing import Timing
@@ -107,16 +107,6 @@ def test_every_attention_is_priced_and_the_length_from_which_it_wins_is_exact():
     assert finding.values["share"] == min(row[4] for row in rows.values())
 
 
-def test_padding_is_that_of_the_lines_as_the_model_cuts_them():
-    text = Text(name="a text", lengths=[2, 2, 2, 900], unit="words", batch_size=2)
-    chapter = padding(text, longest=8, command="c")
-    (at_random, ordered) = table(chapter, "Batches").rows
-    assert ordered == ("sorted by length", 4 + 16, 1 - 14 / 20, (8 + 128) / (12 + 64))
-    assert at_random[1] == 20, "wherever the long line is, one batch is as long as it"
-    assert "1 of them are cut off at 8 words" in chapter.section.text[0]
-    assert chapter.findings[0].values["sorted"]["wasted_tokens"] == ordered[2]
-
-
 def test_measured_time_and_memory_stand_beside_their_formulas():
     chapter = timed(target("layer:d_model=64,heads=4"), timing())
     time, memory, law = chapter.findings
@@ -169,7 +159,7 @@ def test_a_report_has_every_chapter_and_each_number_its_command():
     assert all(finding.command.startswith("attncost ") for finding in document.findings)
     assert "schema" not in document.facts["environment"]
     page = html(document)
-    assert page.count("<svg") == 10, "a model, not a layer, has three of what fits"
+    assert page.count("<svg") == 11, "a model, not a layer, has three of what fits"
     assert "none of its words" in page
 
 

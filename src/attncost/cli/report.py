@@ -10,13 +10,16 @@ from attncost.cli._beside import beside_measurements
 from attncost.cli._calibration import calibration_in
 from attncost.cli._called import called
 from attncost.cli._command import changed, command
+from attncost.cli._curves import foretold
+from attncost.cli._lines import check_lines, counted_text, reads_images
 from attncost.cli._timing import taken, timed
-from attncost.core.errors import ShapeError, StorageError
+from attncost.core.errors import AttnCostError, ShapeError, StorageError
 
 if TYPE_CHECKING:
     from attncost.measure.subjects.target import Target
     from attncost.report.document import Document
-    from attncost.report.padding import Text
+    from attncost.report.findings import Material
+    from attncost.report.lines import Text
 
 _PAGE: Final = Path("attncost-report.html")
 
@@ -87,6 +90,8 @@ def report(
     timing = None if priced else taken(run, chosen) if run else timed(chosen, how)
     if timing and not brief:
         material = beside_measurements(material, timing, model=chosen.name, known=known)
+    if read and material.calibration:
+        material = _with_batches(material, read, chosen)
     formulas = shown | {"no_measure": bool(chosen.lengths)}
     whole = formulas if priced else shown | how | around | {"run": run}
     document = gathered(
@@ -110,26 +115,26 @@ def _left_out(how: dict[str, Any], preset: "Target | None") -> None:
 
 def _text(chosen: "Target", path: Path | None, batch: int) -> "Text | None":
     """Count the tokens of each line, before anything long begins; None for a model of images."""
-    from attncost.integrations.pretrained import (
-        has_tokenizer,
-        token_lengths,
-    )
-    from attncost.report.example import example_text, lines
-    from attncost.report.padding import Text
+    from attncost.report.example import example_text
 
-    if batch < 1:
-        raise ShapeError(f"--batch must be at least 1, got {batch}.")
-    if chosen.configuration.embedding.patch:
-        for option in changed(report, {"text": path, "batch": batch}):
+    check_lines(batch)
+    if path is None and reads_images(chosen):
+        for option in changed(report, {"batch": batch}):
             raise ShapeError(f"{chosen.name} reads images, no text: leave --{option} out.")
         return None
-    path = path or example_text()
-    found = lines(path)
-    if chosen.folder and has_tokenizer(chosen.folder):
-        counted = token_lengths(chosen.folder, found)
-        return Text(name=path.name, lengths=counted, unit="tokens", batch_size=batch)
-    counted = [len(line.split()) for line in found]
-    return Text(name=path.name, lengths=counted, unit="words", batch_size=batch)
+    return counted_text(chosen, path or example_text(), batch=batch)
+
+
+def _with_batches(material: "Material", text: "Text", chosen: "Target") -> "Material":
+    """Add what foretells the time of batches, or the reason why nothing does."""
+    assert material.calibration
+    longest = max(text.kept(chosen.configuration.longest))
+    try:
+        machine = foretold(chosen.name, material.calibration, longest=longest)
+    except AttnCostError as error:
+        missing = (*material.missing, f"Predicted times of batches: {error}")
+        return replace(material, missing=missing)
+    return replace(material, machine=machine)
 
 
 def _writable(output: Path) -> None:

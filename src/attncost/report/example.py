@@ -7,6 +7,7 @@ from typing import Final
 from attncost.core.errors import StorageError
 
 _NAME: Final = "pride_and_prejudice.txt"
+_GIVE: Final = "give a file with a sequence on each line."
 
 
 def example_text() -> Path:
@@ -19,19 +20,29 @@ def example_text() -> Path:
 
 
 def lines(path: Path) -> list[str]:
-    """Return the lines of a text that are not empty.
+    """Return the lines of a text that are not blank.
 
     Raises:
         StorageError: If the file cannot be read as text, or has none.
     """
+    return [line for line in every_line(path) if line.strip()]
+
+
+def every_line(path: Path) -> list[str]:
+    """Return the lines of a text, blank ones included.
+
+    Raises:
+        StorageError: If the file cannot be read as text, or all of them are blank.
+    """
     try:
-        found = [line for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
+        text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or str(error)
-        raise StorageError(
-            f"{path} cannot be read as UTF-8 text ({reason}): give a file with a sequence on each "
-            "line."
-        ) from error
-    if not found:
-        raise StorageError(f"{path} holds no text: give a file with a sequence on each line.")
+        raise StorageError(f"{path} cannot be read as UTF-8 text ({reason}): {_GIVE}") from error
+    if "\0" in text:
+        raise StorageError(f"{path} is no text, it holds zeros: {_GIVE}")
+    # `splitlines` would end a line at a form feed, too, and no other tool does.
+    found = text.removesuffix("\n").split("\n")
+    if not any(map(str.strip, found)):
+        raise StorageError(f"{path} holds no text: {_GIVE}")
     return found

@@ -4,18 +4,21 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Final, final
 
+from attncost.batches.machine import Machine
 from attncost.cost.configuration import Configuration
 from attncost.measure.doctor.interface import Diagnosis
 from attncost.measure.speed.calibration import Calibration
 from attncost.measure.speed.predict import PredictedTime
 from attncost.measure.subjects.target import Target
 from attncost.report.alternatives import alternatives
+from attncost.report.compared_ways import Asked
 from attncost.report.counted import facts as counted_facts
 from attncost.report.diagnosed import diagnosis_facts, doctor_chapter
 from attncost.report.document import Chapter, Document, Section
 from attncost.report.foretold import predicted_section
+from attncost.report.lines import Text
 from attncost.report.modules import modules
-from attncost.report.padding import Text, padding
+from attncost.report.padding import padding
 from attncost.report.planned import plan_chapter
 from attncost.report.priced import priced
 from attncost.report.remembered import Held, memory_chapter, memory_facts
@@ -39,6 +42,7 @@ class Material:
         counted: The count of it.
         memory: What the same call holds in memory, in each work.
         text: A text to measure padding on.
+        machine: Foretells the time of its batches.
         timing: Measured time and memory.
         calibration: Of the machine that measured.
         predicted: By subject and length, the time that follows from the calibration.
@@ -51,6 +55,7 @@ class Material:
     counted: Subject | None = None
     memory: tuple[Held, ...] = ()
     text: Text | None = None
+    machine: Machine | None = None
     timing: Timing | None = None
     calibration: Calibration | None = None
     predicted: Mapping[tuple[str, int], PredictedTime] = field(default_factory=dict)
@@ -79,7 +84,8 @@ def report(target: Target, material: Material, *, command: str, formulas: str) -
         chapters.append(timed(target, timing))
         chapters += _beside(target, timing, material)
     if text:
-        chapters.append(padding(text, longest=model.longest, command=formulas))
+        asked = Asked(text=text, model=model, machine=material.machine)
+        chapters.append(padding(asked, name=target.name, command=formulas))
     if model.patterns:
         chapters.append(alternatives(model, lengths=lengths, command=formulas))
     beside = material.beside
