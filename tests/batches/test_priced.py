@@ -140,7 +140,7 @@ def test_a_window_multiplies_less_and_a_dense_mask_nothing_less():
         (Window(width=4), lambda n: sum(min(i + 1, 4) for i in range(n))),
         (Causal(), lambda n: n * (n + 1) // 2),
     ],
-    ids=str,
+    ids=("window", "causal"),
 )
 def test_seconds_under_a_dense_mask_are_those_of_all_pairs_whatever_the_pattern(pattern, read):
     lengths, model = [30, 12, 40, 5], MODEL.reading(pattern)
