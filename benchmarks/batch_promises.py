@@ -39,8 +39,9 @@ def promises(found: Found) -> list[Promise]:
     """Return what was promised on texts of one kind."""
     middle = {name: median(taken.values()) for name, taken in found.samples.items()}
     # One that was visited once may have been lucky.
-    often = [name for name in middle if len(found.samples[name]) > 1 and name != found.chosen]
-    best = min((name for name in often if name != BASE), key=middle.__getitem__)
+    others = [name for name in middle if name not in (found.chosen, BASE)]
+    often = [name for name in others if len(found.samples[name]) > 1]
+    best = min(often or others, key=middle.__getitem__)
     limits = {BASE: 0.35, best: 1.0} if found.base == BASE else {best: 1.1}
     made = []
     for other, limit in limits.items():

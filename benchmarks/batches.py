@@ -43,6 +43,7 @@ from attncost.batches.interface import Batching
 from attncost.batches.machine import Machine
 from attncost.batches.priced import priced
 from attncost.batches.ways.bucketed import Bucketed
+from attncost.batches.ways.packed import Packed
 from attncost.batches.ways.padded import Padded
 from attncost.cost.reading import read_config
 from attncost.integrations.pretrained import demo_folder
@@ -56,10 +57,10 @@ from attncost.measure.store.environment import environment
 from attncost.measure.sweep.interleaved import Samples, ratio
 
 COUNT: Final = 384
-# Of a sweep over all ways with all their dials; and for `--quick`, which takes every so many.
+# Of a sweep over all ways with all their dials.
 SWEPT: Final = 128
-QUICK_COUNT: Final = 48
-QUICK_STEP: Final = 6
+QUICK_COUNT: Final = 40
+STANDS_IN: Final = Packed(2048)
 # On so many texts everybody's numbers are compared.
 FEW: Final = 32
 AGREE: Final = 1e-5
@@ -91,11 +92,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not names:
         return 1
     with threads(1), torch.inference_mode():
-        known = calibrate(clock, seconds=8 if asked.quick else 30)
-        runs = [partial(swept, names[0], known, quick=asked.quick)]
-        runs += [partial(compared, name, known, quick=asked.quick) for name in names]
+        known = None if asked.quick else calibrate(clock, seconds=30)
+        runs = [partial(compared, name, known) for name in names]
+        if known is None:
+            print(f"not measured: the choice; a calibration takes longer, {STANDS_IN} stands in")
+            runs = runs[:1]
+        else:
+            runs = [partial(swept, names[0], known), *runs]
         found = []
-        for run in runs[:2] if asked.quick else runs:
+        for run in runs:
             found.append(run())
             show(found[-1])
     wasted = padding(names[0])
@@ -110,33 +115,33 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return settle([*owed, *promises_of_padding(names[0], wasted)])
 
 
-def swept(name: str, known: Calibration, *, quick: bool) -> Found:
+def swept(name: str, known: Calibration) -> Found:
     """Let all our ways with all their dials read texts, beside the one that is chosen."""
-    _, ids = tokens(name, QUICK_COUNT if quick else SWEPT)
+    _, ids = tokens(name, SWEPT)
     lengths, model = [len(one) for one in ids], minilm(ours=True)
-    chosen, others = choice(lengths, known), every(lengths)[:: QUICK_STEP if quick else 1]
-    ways = {repr(way): way for way in (chosen, *others)}
+    chosen = choice(lengths, known)
+    ways = {repr(way): way for way in (chosen, *every(lengths))}
 
     def made(ids: Ids) -> list[Contestant]:
         return [our_way(way, model, ids) for way in ways.values()]
 
-    return measured(f"{name}, swept", ids, made, base=repr(chosen), quick=quick)
+    return measured(f"{name}, swept", ids, made, base=repr(chosen), rounds=ROUNDS)
 
 
-def compared(name: str, known: Calibration, *, quick: bool) -> Found:
+def compared(name: str, known: Calibration | None) -> Found:
     """Let the chosen way read texts, beside those of others."""
-    read, ids = tokens(name, QUICK_COUNT if quick else COUNT)
+    read, ids = tokens(name, COUNT if known else QUICK_COUNT)
     own, theirs = minilm(ours=True), minilm(ours=False)
-    chosen = choice([len(one) for one in ids], known)
+    chosen = choice([len(one) for one in ids], known) if known else STANDS_IN
 
     def made(ids: Ids) -> list[Contestant]:
         return [our_way(chosen, own, ids), *peers(theirs, ids, read[: len(ids)])]
 
-    return measured(name, ids, made, base=BASE, quick=quick)
+    return measured(name, ids, made, base=BASE, rounds=ROUNDS if known else QUICK_ROUNDS)
 
 
 def measured(
-    name: str, ids: Ids, made: Callable[[Ids], list[Contestant]], *, base: str, quick: bool
+    name: str, ids: Ids, made: Callable[[Ids], list[Contestant]], *, base: str, rounds: int
 ) -> Found:
     """Compare the numbers of contestants on a few texts, then their times on all."""
     few = made(ids[:FEW])
@@ -148,7 +153,7 @@ def measured(
         chosen=few[0].name,
         base=base,
         differ=differ,
-        samples=timed(contestants, base, rounds=QUICK_ROUNDS if quick else ROUNDS),
+        samples=timed(contestants, base, rounds=rounds),
     )
 
 
@@ -239,7 +244,7 @@ def show(found: Found) -> None:
     for name, off in found.differ.items():
         if name not in middle:
             print(f" {name:<43} other numbers, off by {off:.1e} of 1: not timed")
-    print("* chosen from the calibration, before any of them ran")
+    print("* ours")
 
 
 def _short(name: str) -> str:

@@ -23,6 +23,8 @@ def test_the_chosen_way_is_held_to_the_best_of_the_others_that_came_back():
     against_base, against_best = promises(one)
     assert (against_base.figure, against_base.limit) == (0.2, 0.35)
     assert (against_best.figure, against_best.limit) == (0.5, 1.0)
+    once = found(BASE, ours=[2.0] * 3, lucky=lucky, other=[4.0], **{BASE: [10.0] * 3})
+    assert promises(once)[1].figure == 20
     (dial,) = promises(found("ours", ours=[2.3] * 6, other=[2.0] * 6))
     assert dial.figure == 1.15
     assert dial.limit == 1.1
