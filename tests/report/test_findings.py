@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from attncost.batches.curves import Curves
 from attncost.cost.reading import preset
 from attncost.measure.laws.series import Laws
 from attncost.measure.store.sample import Sample
@@ -161,6 +162,20 @@ def test_a_report_has_every_chapter_and_each_number_its_command():
     page = html(document)
     assert page.count("<svg") == 11, "a model, not a layer, has three of what fits"
     assert "none of its words" in page
+
+
+def test_times_of_batches_are_foretold_by_the_whole_command_and_flops_by_formulas():
+    text = Text(name="a.txt", lengths=[3, 9, 30, 4], unit="tokens", batch_size=2)
+    machine = Curves("calls", rest=((1, 1.0), (1 << 20, 2.0)), attend=((1, 1e-9),))
+    for told, command in ((machine, "all of it"), (None, "formulas")):
+        document = report(
+            target("layer:d_model=64,heads=4"),
+            Material(text=text, machine=told),
+            command="all of it",
+            formulas="formulas",
+        )
+        (found,) = (one for one in document.findings if one.key == "padding")
+        assert found.command == command
 
 
 def test_without_text_timing_or_company_a_report_is_shorter():

@@ -85,7 +85,9 @@ def report(target: Target, material: Material, *, command: str, formulas: str) -
         chapters += _beside(target, timing, material)
     if text:
         asked = Asked(text=text, model=model, machine=material.machine)
-        chapters.append(padding(asked, name=target.name, command=formulas))
+        # Formulas alone foretell no times.
+        again = command if material.machine else formulas
+        chapters.append(padding(asked, name=target.name, command=again))
     if model.patterns:
         chapters.append(alternatives(model, lengths=lengths, command=formulas))
     beside = material.beside
