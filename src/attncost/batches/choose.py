@@ -183,7 +183,7 @@ class _Search:
         """Return what was tried, cheapest first, and of equals what people know best."""
 
         def rank(one: Priced) -> tuple[object, ...]:
-            return (*_price(one), one.way != usual, type(one.way) is not type(usual))
+            return (one.price, one.calls, one.way != usual, type(one.way) is not type(usual))
 
         return tuple(sorted(self._tried, key=rank))
 
@@ -204,7 +204,7 @@ class _Search:
         rounds = 0
         while rounds < _ROUNDS:
             alike = [one for one in self._tried if type(one.way) is kind]
-            best = min(alike, key=_price, default=None)
+            best = min(alike, key=lambda one: (one.price, one.calls), default=None)
             # FLOPs alone know of no call that costs something: they have no best size.
             if best is None or best.seconds is None:
                 return
@@ -221,7 +221,7 @@ class _Search:
     def _saves(self, way: Batching, seconds: float) -> bool:
         """Say whether a way is within the limit and saves enough to be one of those tried."""
         one = self._pricing.of(way)
-        if (self._limit and self._limit(one)) or _price(one)[0] >= _SAVED * seconds:
+        if (self._limit and self._limit(one)) or one.price >= _SAVED * seconds:
             return False
         self._tried.append(one)
         return True
@@ -238,7 +238,7 @@ class _Search:
             if kind not in grid.open or all(type(other.way) is not kind for other in self._tried):
                 self._tries(one.way)
                 continue
-            share = show(_price(one)[0] / _price(part[0])[0], "times")
+            share = show(one.price / part[0].price, "times")
             why = f"takes {share} as much as the best on {len(one.order):,} of the texts"
             self._left_out.append(LeftOut(one.way, why))
 
@@ -266,7 +266,3 @@ def _nothing(left_out: list[LeftOut]) -> str:
             "does not pack to ways=, or leave that out."
         )
     return "ways must hold the name of one way or more, got none: leave ways= out to try all."
-
-
-def _price(priced: Priced) -> tuple[float, int]:
-    return priced.executed if priced.seconds is None else priced.seconds, priced.calls

@@ -67,6 +67,11 @@ class Priced:
         return self.way.batches(self.lengths, self.order)
 
     @property
+    def price(self) -> float:
+        """What decides: seconds, or FLOPs where no machine is known."""
+        return self.executed if self.seconds is None else self.seconds
+
+    @property
     def most_slots(self) -> int:
         """Slots of the largest batch."""
         return max(rows * width for rows, width in self.shapes)

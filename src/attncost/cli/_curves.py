@@ -20,8 +20,6 @@ _Run: TypeAlias = Callable[[int, int], object]
 
 # Slots beyond which a call takes in proportion to them.
 _SLOTS: Final = 1 << 14
-# How many times as long as the one before a sequence is that `foretold_curves` asks for.
-_STEP: Final = 2**0.5
 # Whoever waits longer is told for what.
 _PATIENCE_SECONDS: Final = 5.0
 
@@ -58,9 +56,7 @@ def calls(longest: int) -> int:
     """
     from attncost.measure.speed.curves import Grid
 
-    grid = Grid.of(longest=longest, slots=_SLOTS, step=_STEP)
-    # One short sequence is both: the shortest of its kind, and the fewest.
-    return len(grid.lengths) + len(grid.counts) - 1
+    return Grid.of(longest=longest, slots=_SLOTS).calls
 
 
 def watched(

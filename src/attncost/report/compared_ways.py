@@ -89,7 +89,7 @@ class Comparison:
     @property
     def choice(self) -> Choice:
         """The choice of the cheapest: attention that keeps texts apart itself, or by a mask."""
-        return min(self.choices.values(), key=lambda choice: price(choice.best))
+        return min(self.choices.values(), key=lambda choice: choice.best.price)
 
     @property
     def tried(self) -> tuple[Priced, ...]:
@@ -113,8 +113,8 @@ class Comparison:
     @property
     def equal(self) -> int:
         """How many others cost what the cheapest does, within 0.1 %."""
-        most = _EQUAL * price(self.best.priced)
-        return sum(price(one) <= most for one in self.tried) - 1
+        most = _EQUAL * self.best.priced.price
+        return sum(one.price <= most for one in self.tried) - 1
 
     @property
     def left_out(self) -> dict[str, str]:
@@ -136,7 +136,7 @@ class Comparison:
 
     def ratio(self, one: Priced) -> float:
         """Return what a way costs over the usual one: seconds, or FLOPs without a machine."""
-        return price(one) / price(self.base.priced)
+        return one.price / self.base.priced.price
 
 
 def compared(asked: Asked) -> Comparison:
@@ -176,11 +176,6 @@ def _alone(asked: Asked, longest: int) -> bool:
     return total(needs(asked.model, asked.how, length=max(longest, 1))) <= asked.memory
 
 
-def price(one: Priced) -> float:
-    """Return what decides: seconds, or FLOPs where no machine is known."""
-    return one.executed if one.seconds is None else one.seconds
-
-
 def _masks(model: Configuration) -> bool:
     """Say whether every layer reads a mask of documents: states run on over all of a row."""
     return all(mixer.softmax_heads for mixer, _ in model.mixers())
@@ -192,7 +187,7 @@ def _tried(choices: dict[Documents, Choice]) -> tuple[Priced, ...]:
     for choice in choices.values():
         for one in choice.tried:
             found.setdefault((one.way, one.masked), one)
-    return tuple(sorted(found.values(), key=price))
+    return tuple(sorted(found.values(), key=lambda one: one.price))
 
 
 def _best(tried: tuple[Priced, ...]) -> Iterator[Priced]:

@@ -7,7 +7,7 @@ from typing import Any, Final, final
 from attncost.batches.priced import Priced, priced
 from attncost.core.units import show
 from attncost.measure.trials.ways import WayTime
-from attncost.report.compared_ways import Comparison, price
+from attncost.report.compared_ways import Comparison
 from attncost.report.document import Column, Finding, Section, Table
 
 _TITLE: Final = "Measured here"
@@ -42,7 +42,7 @@ class Trials:
 
     def predicted(self, one: WayTime) -> float:
         """Return the ratio to the usual way that was predicted for these lines."""
-        return price(self.priced[one.name]) / price(self.priced[self.usual.name])
+        return self.priced[one.name].price / self.priced[self.usual.name].price
 
 
 def tried(

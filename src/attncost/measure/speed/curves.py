@@ -52,7 +52,7 @@ class Grid:
     counts: Collection[int]
 
     @classmethod
-    def of(cls, *, longest: int, slots: int, step: float) -> "Grid":
+    def of(cls, *, longest: int, slots: int, step: float = _STEP) -> "Grid":
         """Return the calls for sequences and batches up to a size.
 
         Args:
@@ -63,6 +63,11 @@ class Grid:
         short = max(1, min(_SHORT, longest // 2))
         lengths = spaced(longest // short, step)
         return cls(short, lengths, {*lengths, *spaced(max(1, slots // short), 2.0)})
+
+    @property
+    def calls(self) -> int:
+        """How many there are; one short sequence is both the shortest and the fewest."""
+        return len(self.lengths) + len(self.counts) - 1
 
 
 def foretold_curves(
@@ -94,7 +99,7 @@ def foretold_curves(
         return predicted(recording, calibration).seconds.value or 0.0
 
     where = calibration.environment.get("processor") or "calibrated"
-    grid = Grid.of(longest=longest, slots=slots, step=_STEP)
+    grid = Grid.of(longest=longest, slots=slots)
     rest, attend = curves(seconds, grid)
     row, text = calibration.packed
     looping = Looping(layers * row, layers * text)
