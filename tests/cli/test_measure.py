@@ -141,8 +141,11 @@ def test_a_mistaken_request_is_answered_in_one_line_and_leaves_nothing(
     assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "taken"]
 
 
+# What a shell starts in the background ignores Ctrl-C, and so would all that it starts.
 COMMAND = f"""
+import signal
 import torch
+signal.signal(signal.SIGINT, signal.default_int_handler)
 torch.set_num_threads(1)
 from attncost.cli import main
 arguments = "measure {LAYER} --attention full --lengths 8,16 --rounds 1000000 --enough 1e-9 -o run"

@@ -88,7 +88,9 @@ def test_what_cannot_be_made_in_its_process_is_a_row_for_each_cell():
     assert outcome.ended == "nothing"
 
 
+# What a shell starts in the background ignores Ctrl-C, and so would all that it starts.
 PARENT = """
+import signal
 import sys
 
 from tests.measure.sweep.faults import Faults
@@ -101,6 +103,7 @@ from attncost.measure.sweep.sweep import Setup, sweep
 
 recipe = Faults(("ill",))
 if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     setup = Setup(runner=lambda clock: Isolated(InProcess(clock), recipe=recipe, limits=Limits()))
     record = lambda row: print("row", flush=True)
     sweep(recipe(), Plan(lengths=(8, 64)), clock=CpuClock(), record=record, setup=setup)
