@@ -1,0 +1,1 @@
+"""Statistics of attention weights, exact, without n x m weights."""
