@@ -37,7 +37,7 @@ def attention_layers(model: nn.Module, choice: Choice = None) -> dict[str, nn.Mo
         )
     if isinstance(choice, str) or callable(choice):
         return _picked(every, choice)
-    within = {name: module for name, module in every.items() if not _is_cross(name, module)}
+    within = {name: module for name, module in every.items() if not is_cross(name, module)}
     if not within:
         raise UnsupportedOption(
             f"{type(model).__name__} has no layer of self-attention: choose one by its name, such "
@@ -47,7 +47,7 @@ def attention_layers(model: nn.Module, choice: Choice = None) -> dict[str, nn.Mo
         return within
     if not isinstance(choice, Iterable):
         raise ShapeError(f"layers must be numbers such as range(8) or [0, -1], got {choice!r}.")
-    return _numbered(within, list(choice))
+    return numbered(within, list(choice))
 
 
 def _picked(
@@ -64,17 +64,29 @@ def _picked(
     return found
 
 
-def _numbered(within: dict[str, nn.Module], wanted: list[int]) -> dict[str, nn.Module]:
+def numbered(within: dict[str, nn.Module], wanted: list[int]) -> dict[str, nn.Module]:
+    """Return layers by number; an encoder and a decoder count apart.
+
+    Args:
+        within: Layers of self-attention, by name in the model and in its order.
+        wanted: Numbers, counted from the end if negative.
+
+    Raises:
+        ShapeError: If there is no such layer, or none is wanted.
+    """
     numbers = _numbers(within)
-    count = max(numbers.values()) + 1
+    count = max(numbers.values(), default=-1) + 1
+    if not wanted or not count:
+        raise ShapeError(
+            f"layers must name at least one of {count} layers, got {wanted or 'none'}: those of "
+            "self-attention have numbers, and any can be chosen by its name."
+        )
     for number in wanted:
         if number not in range(-count, count):
             raise ShapeError(
                 f"layers must be numbers from {-count} to {count - 1}, as there are {count}, "
                 f"got {number!r}."
             )
-    if not wanted:
-        raise ShapeError(f"layers must name at least one of {count} layers, got none.")
     chosen = {number % count for number in wanted}
     return {name: module for name, module in within.items() if numbers[name] in chosen}
 
@@ -127,5 +139,11 @@ def crosses(module: nn.Module, *, reads_all: bool) -> bool:
     return reads_all and bool(decodes) and getattr(module, "is_causal", None) is False
 
 
-def _is_cross(name: str, module: nn.Module) -> bool:
+def is_cross(name: str, module: nn.Module) -> bool:
+    """Say whether the keys of a layer come from another sequence, by its name, too.
+
+    Args:
+        name: In the model.
+        module: The layer.
+    """
     return crosses(module, reads_all=False) or any(word in name.lower() for word in _CROSS)
