@@ -1,0 +1,1 @@
+"""What cheaper attention would cost, and change, for the heads that were seen."""
