@@ -25,10 +25,10 @@ class Seen:
 def chromium():
     """Yield a browser; skip without one, unless ATTNCOST_REQUIRE names chromium."""
     if find_spec("playwright") is None:
-        _missing("playwright is not installed")
+        missing("chromium", "playwright is not installed")
     path = shutil.which("chromium")
     if path is None:
-        _missing("there is no chromium on the path")
+        missing("chromium", "there is no chromium on the path")
     with import_module("playwright.sync_api").sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=path, args=_ARGUMENTS)
         try:
@@ -70,7 +70,8 @@ def opened(browser, file, *, width=1280, scheme="light", javascript=True):
         context.close()
 
 
-def _missing(what):
-    if "chromium" in os.environ.get("ATTNCOST_REQUIRE", ""):
-        pytest.fail(f"ATTNCOST_REQUIRE asks for chromium, but {what}.")
-    pytest.skip(f"{what}; ATTNCOST_REQUIRE=chromium makes this an error.")
+def missing(name, what):
+    """Skip, or fail if ATTNCOST_REQUIRE, names with commas in between, asks for this one."""
+    if name in os.environ.get("ATTNCOST_REQUIRE", "").split(","):
+        pytest.fail(f"ATTNCOST_REQUIRE asks for {name}, but {what}.")
+    pytest.skip(f"{what}; ATTNCOST_REQUIRE={name} makes this an error.")

@@ -3,7 +3,7 @@ from xml.etree import ElementTree
 
 import pytest
 import torch
-from tests.browser import chromium, opened
+from tests.browser import opened
 
 from attncost import ShapeError
 from attncost.draw.grid import Grid, svg, text
@@ -154,12 +154,12 @@ CUT_OFF = """() => [...document.querySelectorAll('svg')].flatMap(picture => {
 })"""
 
 
-def test_nothing_of_a_picture_is_cut_off(tmp_path):
+def test_nothing_of_a_picture_is_cut_off(browser, tmp_path):
     sizes = [(1, 1), (1, 10**9), (10**9, 1), (2, 3), (7, 64), (64, 64), (10**6, 64)]
     pictures = [svg(sampled(band, n, m, most=(64, 64)), title="t") for n, m in sizes]
     file = tmp_path / "pictures.html"
     file.write_text("<meta charset=utf-8>" + "".join(pictures), encoding="utf-8")
-    with chromium() as browser, opened(browser, file, width=360) as seen:
+    with opened(browser, file, width=360) as seen:
         assert seen.page.locator("svg").count() == len(sizes)
         assert seen.page.evaluate(CUT_OFF) == []
         seen.page.evaluate("document.querySelector('svg').setAttribute('viewBox', '9 9 9 9')")

@@ -1,7 +1,7 @@
 """The page as a browser shows it, with the network blocked."""
 
 import pytest
-from tests.browser import chromium, opened
+from tests.browser import opened
 from tests.report.sample import document
 
 from attncost.draw.chart import Axis, Chart, Mark, Point, Series
@@ -49,12 +49,6 @@ FAINT = """() => {
     return [(light + .05) / (dark + .05), node.textContent]
   }).filter(([contrast]) => !(contrast >= 4.5)).concat(written.length ? [] : [[0, 'no text']])
 }"""
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with chromium() as browser:
-        yield browser
 
 
 @pytest.fixture(scope="module")
