@@ -1,0 +1,1 @@
+"""Attention maps as one page: exact weights at any length, from queries and keys."""

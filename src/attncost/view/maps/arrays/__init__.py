@@ -1,0 +1,1 @@
+"""Arrays of a page: packed, rounded, and short where they follow a rule."""

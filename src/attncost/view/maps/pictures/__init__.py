@@ -1,0 +1,1 @@
+"""One head as a picture, in pixels and in vectors."""
