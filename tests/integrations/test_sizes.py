@@ -33,6 +33,18 @@ def test_every_kind_of_name_has_sizes(folder):
     assert whole.configuration == file.configuration
 
 
+@pytest.mark.parametrize("name", ["demo", "gpt2", "layer", "layer:heads=2"])
+def test_a_folder_that_is_called_like_something_else_keeps_a_name_of_its_own(
+    name, folder, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / name).mkdir()
+    (folder / "config.json").rename(tmp_path / name / "config.json")
+    found = sized(f"./{name}/")
+    assert found.name == f"./{name}"
+    assert sized(found.name).configuration == found.configuration != sized(name).configuration
+
+
 def test_a_model_in_the_cache_is_found_by_its_name(folder, monkeypatch):
     def found(name, file):
         return str(folder / file) if name == "somebody/small" else None

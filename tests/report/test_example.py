@@ -14,7 +14,7 @@ def test_the_example_is_there_and_its_lines_are_of_real_lengths():
 
 
 def test_a_text_that_cannot_be_read_or_holds_nothing_is_refused(tmp_path):
-    with pytest.raises(StorageError, match="cannot be read as UTF-8 text"):
+    with pytest.raises(StorageError, match=r"missing.txt cannot be read \(No such file"):
         lines(tmp_path / "missing.txt")
     (tmp_path / "binary").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(StorageError, match="cannot be read as UTF-8 text"):
@@ -25,6 +25,8 @@ def test_a_text_that_cannot_be_read_or_holds_nothing_is_refused(tmp_path):
     (tmp_path / "empty").write_text("\n \n")
     with pytest.raises(StorageError, match="holds no text"):
         lines(tmp_path / "empty")
+    with pytest.raises(StorageError, match=r"empty holds no text: give another\.$"):
+        every_line(tmp_path / "empty", give="give another.")
 
 
 @pytest.mark.parametrize("inside", ["\v", "\f", "\x1c", "\x1d", "\x1e", "\x85", "\u2028", "\u2029"])

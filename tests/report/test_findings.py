@@ -13,6 +13,8 @@ from attncost.mechanisms.spelling import known
 from attncost.report.alternatives import alternatives
 from attncost.report.document import Figure
 from attncost.report.findings import Material, report
+from attncost.report.head_rows import HeadRow, Heads
+from attncost.report.heads import Mapped
 from attncost.report.html import html
 from attncost.report.lines import Text
 from attncost.report.priced import priced
@@ -161,7 +163,35 @@ def test_a_report_has_every_chapter_and_each_number_its_command():
     assert "schema" not in document.facts["environment"]
     page = html(document)
     assert page.count("<svg") == 11, "a model, not a layer, has three of what fits"
-    assert "none of its words" in page
+    assert "none of its words.</p>" in page
+
+
+def test_a_report_says_that_the_maps_beside_it_hold_the_words_that_it_does_not():
+    text = Text(name="a text", lengths=[3, 9, 4], unit="words", batch_size=2)
+    row = HeadRow(
+        layer="layer.0",
+        head=0,
+        width=2,
+        half_width=1,
+        entropy=1.0,
+        on_first=0.1,
+        on_self=0.1,
+        on_previous=0.1,
+        special=None,
+        effective_rank=1.0,
+    )
+    found = Heads(model="a", read="a text", left_out="", length=9, first=4, rows=(row,), prices={})
+    for page, end in (
+        ("a-maps.html", "its words; the maps beside it contain the words."),
+        ("", "its words."),
+    ):
+        document = report(
+            target("layer:d_model=64,heads=4"),
+            Material(text=text, mapped=Mapped(heads=found, page=page, command="again")),
+            command="all of it",
+            formulas="formulas",
+        )
+        assert document.facts["contains"].endswith(end)
 
 
 def test_times_of_batches_are_foretold_by_the_whole_command_and_flops_by_formulas():

@@ -8,7 +8,8 @@ import pytest
 from attncost.core.counts import symbol
 from attncost.core.errors import ShapeError
 from attncost.draw.chart import Axis, Chart, Point, Series
-from attncost.report.document import Column, Document, Figure, Finding, Section, Table
+from attncost.report.document import Column, Document, Figure, Finding, Link, Section, Table
+from attncost.report.html import html
 from attncost.report.latex import latex
 from attncost.report.markdown import markdown
 from attncost.report.plain import dumped, plain
@@ -79,3 +80,21 @@ def test_a_table_with_a_cell_too_many_is_refused():
         Table(title="Costs", columns=TABLE.columns, rows=(("a", 1),))
     with pytest.raises(ShapeError, match=r"unit must be one of .*, got 'kg'"):
         Column("weight", "kg")
+
+
+def test_a_link_leads_to_a_file_beside_the_page_whatever_it_is_called():
+    link = Link("Its maps & more", 'maps:"of" <a> cat.html')
+    linked = Document(schema="s/1", title="t", sections=(Section(title="s", links=(link,)),))
+    address = "maps%3A%22of%22%20%3Ca%3E%20cat.html"
+    assert f'<a href="{address}">Its maps &amp; more</a>' in html(linked)
+    assert f"[Its maps & more]({address})" in markdown(linked)
+    assert 'Its maps & more: maps:"of" <a> cat.html' in text(linked)
+    assert r"Its maps \& more: maps" in latex(linked)
+    assert json.loads(dumped(linked))["links"] == [{"text": link.text, "file": link.file}]
+    assert "links" not in plain(DOCUMENT)
+
+
+@pytest.mark.parametrize("file", ["", ".", "a/b.html", "/b.html", "javascript:alert(1)//"])
+def test_a_link_to_anywhere_else_is_refused(file):
+    with pytest.raises(ShapeError, match="leads to a file beside the page"):
+        Link("there", file)

@@ -12,8 +12,10 @@ from attncost.cli._called import called
 from attncost.cli._command import changed, command
 from attncost.cli._curves import foretold
 from attncost.cli._lines import check_lines, counted_text, reads_images
+from attncost.cli._mapped import has_maps, maps_beside, with_maps
+from attncost.cli._output import check_writable, write
 from attncost.cli._timing import taken, timed
-from attncost.core.errors import AttnCostError, ShapeError, StorageError
+from attncost.core.errors import AttnCostError, ShapeError
 
 if TYPE_CHECKING:
     from attncost.measure.subjects.target import Target
@@ -52,7 +54,7 @@ def report(
         typer.Option(help="of this machine, to predict times from; made anew, if left out"),
     ] = None,
     brief: Annotated[
-        bool, typer.Option("--brief", help="no predicted times, and no visit of the doctor")
+        bool, typer.Option("--brief", help="no predicted times, no visit of the doctor, no maps")
     ] = False,
     beside: Annotated[
         str, typer.Option(help="a preset to price beside it, or none")
@@ -85,11 +87,12 @@ def report(
     if calibration and brief:
         raise ShapeError("--calibration is there to predict from, which --brief leaves out.")
     known = None if calibration is None else calibration_in(calibration)
-    _writable(output)
+    _check_pages(output, maps=not (priced or brief) and has_maps(chosen))
     material = called(chosen, length=priced_lengths(chosen)[-1])
     timing = None if priced else taken(run, chosen) if run else timed(chosen, how)
     if timing and not brief:
         material = beside_measurements(material, timing, model=chosen.name, known=known)
+        material = with_maps(material, chosen, text=text, page=maps_beside(output))
     if read and material.calibration:
         material = _with_batches(material, read, chosen)
     formulas = shown | {"no_measure": bool(chosen.lengths)}
@@ -137,32 +140,18 @@ def _with_batches(material: "Material", text: "Text", chosen: "Target") -> "Mate
     return replace(material, machine=machine)
 
 
-def _writable(output: Path) -> None:
-    """Refuse a page that cannot be written, before anything long begins."""
-    missing = not output.exists()
-    try:
-        with output.open("a", encoding="utf-8"):
-            pass
-    except OSError as error:
-        raise _unwritable(output, error) from error
-    if missing:
-        output.unlink()
-
-
-def _unwritable(output: Path, error: OSError) -> StorageError:
-    reason = f"{output} cannot be written ({error.strerror})"
-    return StorageError(f"{reason}: choose another with -o PAGE.html.")
+def _check_pages(output: Path, *, maps: bool) -> None:
+    """Refuse pages that cannot be written, before anything long begins."""
+    check_writable(output)
+    if maps:
+        check_writable(maps_beside(output))
 
 
 def _print(document: "Document", output: Path, *, as_json: bool) -> None:
     from attncost.report.html import html
     from attncost.report.plain import dumped
 
-    page = html(document)
-    try:
-        output.write_text(page, encoding="utf-8")
-    except OSError as error:
-        raise _unwritable(output, error) from error
+    write(output, html(document))
     if as_json:
         typer.echo(dumped(document))
         return
@@ -170,3 +159,5 @@ def _print(document: "Document", output: Path, *, as_json: bool) -> None:
     for finding in document.findings:
         typer.echo(f"  {finding.text}")
     typer.echo(f"The page: {output.resolve()}")
+    if maps := document.facts.get("attends", {}).get("page"):
+        typer.echo(f"The maps: {output.with_name(maps).resolve()}")

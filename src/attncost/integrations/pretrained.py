@@ -3,9 +3,10 @@
 import pickle
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, final
 
 import torch
 
@@ -13,6 +14,27 @@ from attncost.core.errors import AttnCostError, ShapeError
 
 # What transformers and torch raise on files that are cut off, mixed up or of another kind.
 _UNREADABLE: Final = (OSError, ValueError, RuntimeError, EOFError, pickle.UnpicklingError)
+# How tokenizers of SentencePiece write a space, and how others write bytes that are no character.
+_SPACE: Final = "\N{LOWER ONE EIGHTH BLOCK}"
+_BROKEN: Final = "\N{REPLACEMENT CHARACTER}"
+
+
+@final
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Tokens:
+    """What a tokenizer makes of a text, cut where the model ends.
+
+    Attributes:
+        ids: Numbers, special ones included.
+        strings: What people read for each; a token of some bytes of a character stands for it.
+        special: Which of them the tokenizer added, such as those of the beginning and the end.
+        left_out: Tokens of the text behind the cut.
+    """
+
+    ids: tuple[int, ...]
+    strings: tuple[str, ...]
+    special: tuple[bool, ...]
+    left_out: int
 
 
 def has_weights(folder: Path) -> bool:
@@ -56,7 +78,7 @@ def load_model(folder: Path, *, writes: bool, implementation: str) -> torch.nn.M
 
 
 def token_lengths(folder: Path, texts: Sequence[str]) -> list[int]:
-    """Return how many tokens the model's tokenizer makes of each text, its own marks included.
+    """Return how many tokens the model's tokenizer makes of each text, special ones included.
 
     Raises:
         ShapeError: If the folder has no tokenizer.
@@ -68,7 +90,7 @@ def token_lengths(folder: Path, texts: Sequence[str]) -> list[int]:
 
 
 def token_ids(folder: Path, texts: Sequence[str], *, longest: int | None) -> list[list[int]]:
-    """Return the tokens that the model's tokenizer makes of each text, its own marks included.
+    """Return the tokens that the model's tokenizer makes of each text, special ones included.
 
     Args:
         folder: Where the tokenizer lies.
@@ -81,6 +103,67 @@ def token_ids(folder: Path, texts: Sequence[str], *, longest: int | None) -> lis
     tokenizer = _loaded("AutoTokenizer", folder)
     found = tokenizer(list(texts), truncation=longest is not None, max_length=longest)
     return [list(tokens) for tokens in found["input_ids"]]
+
+
+def tokens(folder: Path, texts: Sequence[str], *, longest: int | None) -> list[Tokens]:
+    """Return the tokens that the model's tokenizer makes of each text, and how they are written.
+
+    Args:
+        folder: Where the tokenizer lies.
+        texts: What it reads.
+        longest: Tokens of each to keep; None for all.
+
+    Raises:
+        ShapeError: If the folder has no tokenizer, or it adds more tokens than are to be kept.
+    """
+    tokenizer = _loaded("AutoTokenizer", folder)
+    added = tokenizer.num_special_tokens_to_add()
+    # Some tokenizers then cut nothing, others raise.
+    if longest is not None and longest < added:
+        raise ShapeError(
+            f"--length must be at least {added}: the tokenizer adds {added} tokens to every text, "
+            f"got {longest}."
+        )
+    tokenizer.model_max_length = int(1e30)  # Or it warns of a text that is counted whole.
+    return [_tokens(tokenizer, text, longest) for text in texts]
+
+
+def _tokens(tokenizer: Any, text: str, longest: int | None) -> Tokens:  # noqa: ANN401 -- theirs
+    whole = len(tokenizer(text)["input_ids"])
+    cut = longest is not None and whole > longest
+    found = tokenizer(
+        text,
+        truncation=cut,
+        max_length=longest if cut else None,
+        return_special_tokens_mask=True,
+        return_offsets_mapping=tokenizer.is_fast,
+    )
+    ids = tuple(found["input_ids"])
+    places = found.get("offset_mapping", [(0, 0)] * len(ids))
+    return Tokens(
+        ids=ids,
+        strings=tuple(
+            _written(tokenizer, number, text[start:end])
+            for number, (start, end) in zip(ids, places, strict=True)
+        ),
+        special=tuple(map(bool, found["special_tokens_mask"])),
+        left_out=whole - len(ids),
+    )
+
+
+def _written(tokenizer: Any, number: int, part: str) -> str:  # noqa: ANN401 -- theirs is untyped
+    """Write a token for people.
+
+    Args:
+        tokenizer: Whose it is.
+        number: Its id.
+        part: Of the text, where it is known; for a token of some bytes, the whole character.
+    """
+    piece, own = tokenizer.decode([number]), tokenizer.convert_ids_to_tokens(number)
+    if _BROKEN in piece:
+        return part or own
+    space = own.startswith(_SPACE) and not piece.startswith(" ")
+    return f" {piece}" if space else piece or own
 
 
 def demo_folder() -> Path:

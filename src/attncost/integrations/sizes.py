@@ -56,7 +56,7 @@ def sized(text: str) -> Sized:
     if text in presets():
         return Sized(text, preset(text))
     if text.strip() and Path(text).exists():
-        return _folder(Path(text), name=str(Path(text)))
+        return _folder(Path(text), name=_path_name(Path(text)))
     if is_function(text):
         raise UnsupportedOption(
             f"{text} names a function, and sizes are needed: give a folder, a config.json, a "
@@ -96,6 +96,13 @@ def layer_sizes(text: str) -> tuple[str, BlockSizes]:
             raise ShapeError(f"{name} of layer must lie between 1 and {_WIDEST:,}, got {size}.")
     d, h = sizes["d_model"], sizes["heads"]
     return f"{LAYER}:d_model={d},heads={h}", BlockSizes(d_model=d, heads=h)
+
+
+def _path_name(path: Path) -> str:
+    """Return what names this path again, and nothing else that is called so."""
+    name = str(path)
+    taken = name in (DEMO, *presets()) or name.partition(":")[0] == LAYER
+    return f"./{name}" if taken else name
 
 
 def _folder(path: Path, *, name: str, model: str | None = None) -> Sized:

@@ -5,7 +5,9 @@ read three.
 """
 
 from dataclasses import dataclass, field
+from pathlib import PurePath
 from typing import Any, Final, TypeAlias, final
+from urllib.parse import quote
 
 from attncost.core.errors import ShapeError
 from attncost.core.units import UNITS
@@ -88,12 +90,36 @@ class Finding:
 
 
 @final
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A file that lies beside the document.
+
+    Attributes:
+        text: What it is, in a sentence or a few words.
+        file: Its name, without a folder.
+    """
+
+    text: str
+    file: str
+
+    def __post_init__(self) -> None:
+        if not self.file or PurePath(self.file).name != self.file:
+            raise ShapeError(f"a link leads to a file beside the page, got {self.file!r}.")
+
+    @property
+    def address(self) -> str:
+        """What a page or Markdown links to: relative, with nothing in it that could be a scheme."""
+        return quote(self.file, safe="")
+
+
+@final
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Section:
-    """A heading, sentences under it, then tables and figures."""
+    """A heading, sentences under it, links, then tables and figures."""
 
     title: str
     text: tuple[str, ...] = ()
+    links: tuple[Link, ...] = ()
     blocks: tuple[Table | Figure, ...] = ()
 
 

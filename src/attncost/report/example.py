@@ -28,21 +28,26 @@ def lines(path: Path) -> list[str]:
     return [line for line in every_line(path) if line.strip()]
 
 
-def every_line(path: Path) -> list[str]:
+def every_line(path: Path, *, give: str = _GIVE) -> list[str]:
     """Return the lines of a text, blank ones included.
+
+    Args:
+        path: The file.
+        give: What to do if it holds no text.
 
     Raises:
         StorageError: If the file cannot be read as text, or all of them are blank.
     """
     try:
         text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise StorageError(f"{path} cannot be read as UTF-8 text ({reason}): {_GIVE}") from error
+    except OSError as error:
+        raise StorageError(f"{path} cannot be read ({error.strerror}): {give}") from error
+    except UnicodeDecodeError as error:
+        raise StorageError(f"{path} cannot be read as UTF-8 text ({error}): {give}") from error
     if "\0" in text:
-        raise StorageError(f"{path} is no text, it holds zeros: {_GIVE}")
+        raise StorageError(f"{path} is no text, it holds zeros: {give}")
     # `splitlines` would end a line at a form feed, too, and no other tool does.
     found = text.removesuffix("\n").split("\n")
     if not any(map(str.strip, found)):
-        raise StorageError(f"{path} holds no text: {_GIVE}")
+        raise StorageError(f"{path} holds no text: {give}")
     return found

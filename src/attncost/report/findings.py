@@ -16,6 +16,7 @@ from attncost.report.counted import facts as counted_facts
 from attncost.report.diagnosed import diagnosis_facts, doctor_chapter
 from attncost.report.document import Chapter, Document, Section
 from attncost.report.foretold import predicted_section
+from attncost.report.heads import Mapped, heads_chapter, heads_facts
 from attncost.report.lines import Text
 from attncost.report.modules import modules
 from attncost.report.padding import padding
@@ -48,6 +49,7 @@ class Material:
         predicted: By subject and length, the time that follows from the calibration.
         diagnoses: What the doctor found.
         doctor: What repeats that visit.
+        mapped: What its heads attend to.
         beside: A model of long contexts to price beside it.
         missing: What could not be made, and why, a sentence each.
     """
@@ -61,6 +63,7 @@ class Material:
     predicted: Mapping[tuple[str, int], PredictedTime] = field(default_factory=dict)
     diagnoses: tuple[Diagnosis, ...] = ()
     doctor: str = ""
+    mapped: Mapped | None = None
     beside: Configuration | None = None
     missing: tuple[str, ...] = ()
 
@@ -83,6 +86,7 @@ def report(target: Target, material: Material, *, command: str, formulas: str) -
     if timing:
         chapters.append(timed(target, timing))
         chapters += _beside(target, timing, material)
+    chapters += [heads_chapter(mapped) for mapped in (material.mapped,) if mapped]
     if text:
         asked = Asked(text=text, model=model, machine=material.machine)
         # Formulas alone foretell no times.
@@ -168,14 +172,15 @@ def _usually(timing: Timing) -> str:
 
 
 def _facts(target: Target, material: Material) -> dict[str, Any]:
-    text, timing = material.text, material.timing
+    text, timing, mapped = material.text, material.timing, material.mapped
     facts: dict[str, Any] = {
         "model": target.name,
         "contains": (
-            f"It contains the number of {text.unit} in lines of {text.name}, and none of its words."
+            f"It contains the number of {text.unit} in lines of {text.name}, and none of its words"
             if text
-            else "It contains no text and no weights."
-        ),
+            else "It contains no text and no weights"
+        )
+        + ("; the maps beside it contain the words." if mapped and mapped.page else "."),
     }
     if material.counted:
         facts["counted"] = counted_facts(material.counted)
@@ -191,4 +196,6 @@ def _facts(target: Target, material: Material) -> dict[str, Any]:
         facts["laws"] = {name: asdict(law) for name, law in timing.laws.fitted.items()}
     if material.diagnoses:
         facts["diagnoses"] = [diagnosis_facts(one) for one in material.diagnoses]
+    if mapped:
+        facts["attends"] = {"page": mapped.page, **heads_facts(mapped.heads)}
     return facts

@@ -103,7 +103,11 @@ def _sections(document: Document) -> str:
 def _section(section: Section, ident: str) -> str:
     paragraphs = map(_paragraph, section.text)
     title = element("h2", escaped(section.title))
-    return element("section", title, *paragraphs, *block_groups(section.blocks, ident), id=ident)
+    links = (
+        element("p", element("a", escaped(link.text), href=link.address)) for link in section.links
+    )
+    blocks = block_groups(section.blocks, ident)
+    return element("section", title, *paragraphs, *links, *blocks, id=ident)
 
 
 def _footer(document: Document) -> str:

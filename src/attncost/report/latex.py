@@ -27,6 +27,7 @@ def latex(document: Document) -> str:
     for section in document.sections:
         lines += [rf"\paragraph{{{_safe(section.title)}}}"]
         lines += [_safe(sentence) + "\n" for sentence in section.text]
+        lines += [_safe(f"{link.text}: {link.file}") + "\n" for link in section.links]
         for block in section.blocks:
             lines += _table(block.table if isinstance(block, Figure) else block)
     return "\n".join(lines).rstrip()

@@ -15,6 +15,8 @@ def markdown(document: Document) -> str:
         lines += [f"## {_safe(section.title)}", ""]
         for sentence in section.text:
             lines += [_safe(sentence), ""]
+        for link in section.links:
+            lines += [f"[{_safe(link.text)}]({link.address})", ""]
         for block in section.blocks:
             lines += [*_table(block.table if isinstance(block, Figure) else block), ""]
     if document.command:

@@ -13,6 +13,7 @@ def plain(document: Document) -> dict[str, Any]:
     """Return the document as dictionaries, lists, strings and numbers."""
     blocks = [block for section in document.sections for block in section.blocks]
     tables = [block.table if isinstance(block, Figure) else block for block in blocks]
+    links = [asdict(link) for section in document.sections for link in section.links]
     return {
         "schema": document.schema,
         "title": document.title,
@@ -20,6 +21,7 @@ def plain(document: Document) -> dict[str, Any]:
         **document.facts,
         "findings": [asdict(finding) for finding in document.findings],
         "tables": [_table(table) for table in tables],
+        **({"links": links} if links else {}),
     }
 
 

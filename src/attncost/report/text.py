@@ -28,7 +28,7 @@ def text(document: Document, *, width: int = _COLUMNS) -> str:
         console.print(Padding(Text(finding.text), (0, 0, 0, 2)))
     for section in document.sections:
         line(f"\n{section.title}")
-        for sentence in section.text:
+        for sentence in (*section.text, *(f"{one.text}: {one.file}" for one in section.links)):
             line(sentence)
         for block in section.blocks:
             table = block.table if isinstance(block, Figure) else block
