@@ -12,6 +12,7 @@ import ctypes
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
@@ -35,18 +36,21 @@ def peak(
         RuntimeError: If the process fails.
     """
     command = [sys.executable, "-m", "benchmarks.peak", subject, column, str(length), dtype]
+    return printed([*command, *([_BACKWARD] if backward else [])])[-2:]
+
+
+def printed(command: list[str]) -> tuple[float, ...]:
+    """Run a command whose memory goes back to the system once freed; return the numbers it prints.
+
+    Raises:
+        RuntimeError: If it fails.
+    """
     # What is freed goes back to the system at once, so that it is not there before the call.
     told = os.environ | {"MALLOC_MMAP_THRESHOLD_": "131072", "MALLOC_TRIM_THRESHOLD_": "131072"}
-    ended = subprocess.run(
-        [*command, *([_BACKWARD] if backward else [])],
-        env=told,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    ended = subprocess.run(command, env=told, capture_output=True, text=True, check=False)
     if ended.returncode:
         raise RuntimeError(f"{' '.join(command[1:])} failed: {ended.stderr.strip()[-300:]}")
-    return tuple(map(float, ended.stdout.split()[-2:]))
+    return tuple(map(float, ended.stdout.split()))
 
 
 def available() -> bool:
@@ -61,18 +65,30 @@ def main() -> int:
     with threads(1):
         short = int(length) if column == "flex" else _SHORT
         call(entrant(subject, column, short, DTYPES[dtype]), backward=backward)()
-        before = _resident("VmRSS")
+        before = resident()
         run = call(entrant(subject, column, int(length), DTYPES[dtype]), backward=backward)
-        ready = _resident("VmRSS")
-        _CLEAR.write_text("5")  # the high-water mark starts anew
-        run()
-    print(_resident("VmHWM") - ready, ready - before)
+        ready = resident()
+        most = most_resident(run)
+    print(most - ready, ready - before)
     return 0
 
 
-def _resident(field: str) -> float:
-    if field == "VmRSS":
-        ctypes.CDLL(None).malloc_trim(0)
+def resident() -> float:
+    """Return the MiB that are resident now, what was freed given back."""
+    ctypes.CDLL(None).malloc_trim(0)
+    return _read("VmRSS")
+
+
+def most_resident(run: Callable[[], object]) -> float:
+    """Return the most MiB that are resident during a call, its result included."""
+    _CLEAR.write_text("5")  # the high-water mark starts anew
+    result = run()
+    most = _read("VmHWM")
+    del result
+    return most
+
+
+def _read(field: str) -> float:
     line = next(one for one in _STATUS.read_text().splitlines() if one.startswith(field))
     return int(line.split()[1]) / 1024
 
