@@ -149,3 +149,33 @@ def test_l_a_window_reads_its_width(repaired, generator):
     behind = at[:, None] - at
     expected, _ = definition(q, k, v, (behind >= 0) & (behind < 16))
     torch.testing.assert_close(repaired["local_attention"](q, k, v, width=16), expected)
+
+
+def test_m_the_layer_of_the_article_has_no_weights_to_plot():
+    class SelfAttention(nn.Module):
+        def __init__(self, embed_size):
+            super().__init__()
+            self.qkv = nn.Linear(embed_size, embed_size * 3)
+
+        def forward(self, x):
+            q, k, v = self.qkv(x).chunk(3, dim=-1)
+            return (q @ k.mT / math.sqrt(x.shape[2])).softmax(-1) @ v
+
+    assert SelfAttention(16)(torch.ones(1, 4, 16)).shape == (1, 4, 16)
+    assert said(f"{8 * 2048**2 * 4 // 10**6} MB for 2,048 tokens and 8 heads")
+
+
+def test_m_the_picture_is_of_the_weights(repaired):
+    layer, x = nn.MultiheadAttention(16, 2, batch_first=True), torch.randn(1, 6, 16)
+
+    class Encoder(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.attention = layer
+
+        def forward(self, x):
+            return self.attention(x, x, x, need_weights=False)[0]
+
+    _, expected = layer(x, x, x, average_attn_weights=False)
+    picture = repaired["picture_of"](Encoder(), x, head=1)
+    torch.testing.assert_close(torch.as_tensor(picture.weights), expected[0, 1].detach())
