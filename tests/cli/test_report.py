@@ -1,8 +1,9 @@
 import json
 
 import pytest
+from tests.measure.speed.machine import machine
 
-from attncost.cli import _beside, main
+from attncost.cli import main
 
 LAYER, SWAPPED = "layer:d_model=16,heads=2", "layer:heads=2,d_model=16"
 ALONE = ["--beside", "none"]  # one model less to price
@@ -62,13 +63,13 @@ def test_series_of_one_subject_are_kept_apart(tmp_path, capsys):
 
 def test_the_demo_measures_a_real_model_and_reads_a_text(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    # Less time to calibrate and to look around in says the same with wider intervals.
-    monkeypatch.setattr(_beside, "_CALIBRATE_SECONDS", 3.0)
-    monkeypatch.setattr(_beside, "_VISIT_SECONDS", 3.0)
+    # Making a calibration takes half a minute; `make report` does.
+    (tmp_path / "here.json").write_text(json.dumps(machine().as_dict()))
+    known = ["--calibration", "here.json"]
     text = tmp_path / "lines.txt"
     text.write_text("one line\nand another, longer line\n\n" + "long " * 600 + "\n")
     arguments = ["demo", "--text", str(text), "--batch", "2", "--rounds", "2", "--lengths", "8,32"]
-    assert main([*arguments, *ALONE]) == 0
+    assert main([*arguments, *known, *ALONE]) == 0
     printed = capsys.readouterr().out
     assert "MiniLM-L6, 512 tokens: 13.3 GFLOPs, 18.2 % attention" in printed
     assert "32 tokens take" in printed
