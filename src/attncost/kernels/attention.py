@@ -8,6 +8,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 from torch.overrides import handle_torch_function, has_torch_function
 
+from attncost.core.autocast import autocast_type
 from attncost.core.errors import ShapeError
 from attncost.core.options import Options, Wishes
 from attncost.kernels.choose import chosen, every
@@ -115,14 +116,13 @@ def attention(
             **wishes,  # type: ignore[arg-type]
         )
     kind = q.device.type
-    # Meta tensors have no autocast, and asking for theirs raises.
-    narrows = torch.amp.is_autocast_available(kind) and torch.is_autocast_enabled(kind)
-    if narrows and q.dtype != torch.float64:
-        q, k, v = (x.to(torch.get_autocast_dtype(kind)) for x in (q, k, v))
+    narrow = autocast_type(kind)
+    if narrow is not None and q.dtype != torch.float64:
+        q, k, v = (x.to(narrow) for x in (q, k, v))
     seed = torch.randint(2**62, (), device="cpu") if dropout_p else None
     options = Options(seed=seed, return_lse=return_lse, **wishes)
     best = chosen(q, k, v, pattern, options, kernel)
     # What is computed in float32 for a reason must stay so.
-    with torch.autocast(kind, enabled=False) if narrows else nullcontext():
+    with nullcontext() if narrow is None else torch.autocast(kind, enabled=False):
         output = guarded(best.run, q, k, v, pattern, options)
     return output.out if output.lse is None else (output.out, output.lse)

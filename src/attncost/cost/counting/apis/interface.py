@@ -8,6 +8,7 @@ from typing import Any, ClassVar, TypeAlias, final
 import torch
 from torch import Tensor
 
+from attncost.core.autocast import autocast_type
 from attncost.core.cost import Cost
 from attncost.core.dims import Dims
 from attncost.kernels.interface import SOFTMAX
@@ -110,8 +111,7 @@ def learns(tensor: Tensor | None) -> bool:
 
 def itemsize(tensor: Tensor) -> int:
     """Return the bytes of one number as attention computes with it, narrower under autocast."""
-    kind = tensor.device.type
-    casts = torch.amp.is_autocast_available(kind) and torch.is_autocast_enabled(kind)
-    if casts and tensor.is_floating_point() and tensor.dtype != torch.float64:
-        return torch.get_autocast_dtype(kind).itemsize
+    narrow = autocast_type(tensor.device.type)
+    if narrow is not None and tensor.is_floating_point() and tensor.dtype != torch.float64:
+        return narrow.itemsize
     return tensor.itemsize

@@ -15,6 +15,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, broadcast_shapes
 from torch.nn.attention.bias import CausalBias, CausalVariant
 
+from attncost.core.autocast import autocast_type
 from attncost.core.errors import UnsupportedOption
 from attncost.core.options import Wishes
 from attncost.core.unseen import unseen
@@ -185,11 +186,8 @@ class FunctionCalls:
 
 def as_computed(x: Tensor) -> Tensor:
     """Return a tensor as attention computes with it, narrower under autocast."""
-    kind = x.device.type
-    narrows = torch.amp.is_autocast_available(kind) and torch.is_autocast_enabled(kind)
-    if not narrows or x.dtype == torch.float64:
-        return x
-    return x.to(torch.get_autocast_dtype(kind))
+    narrow = autocast_type(x.device.type)
+    return x if narrow is None or x.dtype == torch.float64 else x.to(narrow)
 
 
 def _four_axes(*qkv: Tensor) -> tuple[Tensor, Tensor, Tensor, tuple[int, ...]]:
