@@ -68,6 +68,21 @@ def test_nothing_is_wider_than_the_screen_and_all_is_large_enough_to_hit(browser
         assert seen.errors == []
 
 
+def test_a_long_command_leaves_the_title_its_room(browser, file):
+    with opened(browser, file) as seen:
+        page = seen.page
+        page.evaluate("attncost.ready")
+        page.evaluate(
+            "document.getElementById('command').textContent = 'attncost maps '.repeat(20)"
+        )
+        for width in (1000, 1100, 1280, 2560):
+            page.set_viewport_size({"width": width, "height": 900})
+            title = page.locator("#title").bounding_box()
+            # A word cut in two, or one a line, would be taller.
+            assert title["width"] > width / 3 or title["width"] > 600
+            assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
 def test_everything_is_reached_by_the_tab_key_and_left_again(browser, file):
     with opened(browser, file) as seen:
         page = seen.page
