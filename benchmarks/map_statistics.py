@@ -41,14 +41,16 @@ RATIOS: Final = (
 )
 MEMORY_LENGTH: Final = 16_384
 MEMORY_LIMIT: Final = 60.0
-_MEMORY_TIMES: Final = 3
-# n x n weights take seconds, and nobody doubts who is slower.
-_FEW: Final = 6
 _SHORT: Final = 512
 
 
-def timed(rounds: int) -> Samples:
-    """Time all contestants in turns."""
+def timed(rounds: int, *, written: int) -> Samples:
+    """Time all contestants in turns.
+
+    Args:
+        rounds: How often.
+        written: How often n x n weights are written out, which takes seconds.
+    """
     q, k, v = one_head(LENGTH)
     calls: dict[str, Callable[[], object]] = {
         "SDPA, causal": partial(sdpa, q, k, v, is_causal=True),
@@ -59,7 +61,7 @@ def timed(rounds: int) -> Samples:
     }
 
     def wanted(samples: Samples) -> list[str]:
-        return [name for name in calls if "n x n" not in name or len(samples[name]) < _FEW]
+        return [name for name in calls if "n x n" not in name or len(samples[name]) < written]
 
     with threads(1), torch.inference_mode():
         return interleave(calls, clock_for("cpu"), rounds=rounds, wanted=wanted)
@@ -80,12 +82,12 @@ def promises(samples: Samples) -> list[Promise]:
     ]
 
 
-def memory() -> list[Promise]:
-    """Return what is promised of memory; nothing where it cannot be read."""
+def memory(times: int) -> list[Promise]:
+    """Return what is promised of memory, measured so often; nothing where it cannot be read."""
     if not available():
         return []
     command = [sys.executable, "-m", "benchmarks.map_statistics", str(MEMORY_LENGTH)]
-    taken = [printed(command)[0] for _ in range(_MEMORY_TIMES)]
+    taken = [printed(command)[0] for _ in range(times)]
     name = f"MiB of statistics, n = {MEMORY_LENGTH:,}"
     return [median_of_runs(name, taken, limit=MEMORY_LIMIT)]
 

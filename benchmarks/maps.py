@@ -11,11 +11,11 @@ import argparse
 import json
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
-from typing import Any, Final
+from typing import Any, Final, final
 
 from benchmarks.in_browser import Opened, browser, opened
 from benchmarks.in_browser import missing as no_browser
@@ -29,10 +29,27 @@ from attncost.measure.clocks.clock import clock_for
 from attncost.measure.store.environment import environment
 from attncost.measure.sweep.interleaved import Samples, ratio
 
-ROUNDS: Final = 15
-QUICK_ROUNDS: Final = 6
-TIMES: Final = 5
-QUICK_TIMES: Final = 3
+
+@final
+@dataclass(frozen=True, slots=True)
+class Often:
+    """How often everything is measured.
+
+    Attributes:
+        rounds: Calls, in turns.
+        written: Weights written out, n x n.
+        memory: Processes that are asked what they take.
+        pages: Times that a page is opened.
+    """
+
+    rounds: int
+    written: int
+    memory: int
+    pages: int
+
+
+USUAL: Final = Often(rounds=15, written=6, memory=3, pages=5)
+QUICK: Final = Often(rounds=6, written=2, memory=1, pages=2)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -44,14 +61,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--json", type=Path, help="where all samples go")
     asked = parser.parse_args(arguments)
     os.environ.setdefault("HF_HUB_OFFLINE", "1")
-    clock = clock_for("cpu")
+    clock, often = clock_for("cpu"), QUICK if asked.quick else USUAL
     with bar(3) as progress:
         progress("statistics")
-        samples = timed(QUICK_ROUNDS if asked.quick else ROUNDS)
+        samples = timed(often.rounds, written=often.written)
         progress("memory")
-        owed = [*promises_of_time(samples), *memory()]
+        owed = [*promises_of_time(samples), *memory(often.memory)]
         progress("pages")
-        pages = shown(times=QUICK_TIMES if asked.quick else TIMES, peers_too=not asked.quick)
+        pages = shown(times=often.pages, peers_too=not asked.quick)
     show_times(samples)
     owed += show_pages(pages)
     if asked.json:
