@@ -22,6 +22,8 @@ ATEN = torch.ops.aten
 
 
 FACTORS = [(F32, 12, 7, 9), (F32, 3, 4, 5), (F32, 1, 8, 60), (F64, 12, 7, 9), (BF16, 12, 7, 9)]
+# As much as PyTorch multiplies by itself, and more, which oneDNN takes on some CPUs.
+FACTORS += [(BF16, 16, 16, 16), (BF16, 90, 50, 60), (torch.float16, 90, 50, 60)]
 
 
 @calls(["mm", "addmm", "bmm", "baddbmm", "mv", "dot"])
@@ -36,6 +38,7 @@ def multiplied(name):
             found += product(lefts, laid(inner, dtype=dtype))
         elif name == "aten::dot":
             found += [(a[0], b[:, 0]) for a, b in product(lefts, rights)]
+            found += [(drawn(5000, dtype=dtype), drawn(5000, dtype=dtype))]
         elif "add" in name:
             biases = drawn(columns, dtype=dtype), drawn(*batch, rows, columns, dtype=dtype)
             found += [(biases[len(found) % 2], a, b) for a, b in product(lefts, rights)]
@@ -171,7 +174,7 @@ def weights(*shapes, dtype):
 @calls("_native_multi_head_attention")
 def native_attention(_):
     found = []
-    for dtype, (b, n, d, h) in product((F32, F64), ((2, 48, 32, 4), (3, 5, 24, 2), (2, 7, 64, 1))):
+    for dtype, (b, n, d, h) in product(FLOATS, ((2, 48, 32, 4), (3, 5, 24, 2), (2, 7, 64, 1))):
         x, other = drawn(b, n, d, dtype=dtype), drawn(b, n, d, dtype=dtype)
         projections = weights((3 * d, d), (3 * d,), (d, d), (d,), dtype=dtype)
         padding, causal = drawn(b, n), drawn(n, n, dtype=BOOL)
@@ -186,7 +189,7 @@ def native_attention(_):
 def encoder_layer(_):
     found = []
     sizes = ((2, 48, 32, 4, 64), (3, 5, 24, 2, 96), (2, 7, 64, 1, 256), (2, 40, 16, 1, 8))
-    for dtype, (b, n, d, h, hidden) in product((F32, F64), sizes):
+    for dtype, (b, n, d, h, hidden) in product(FLOATS, sizes):
         attention = weights((3 * d, d), (3 * d,), (d, d), (d,), dtype=dtype)
         norms = weights((d,), (d,), (d,), (d,), dtype=dtype)
         feed = weights((hidden, d), (hidden,), (d, hidden), (d,), dtype=dtype)

@@ -60,15 +60,29 @@ def test_checkpoints_keep_less_and_say_what_is_not_seen(reentrant):
     assert found.by_part["activations"] < kept.by_part["activations"] / 10
 
 
+@pytest.fixture(params=[False, True], ids=["PyTorch", "oneDNN"])
+def by_onednn(request):
+    """Let PyTorch multiply 16-bit types by itself, or by oneDNN on CPUs that have what it needs."""
+    before = torch.backends.mkldnn.enabled
+    torch.backends.mkldnn.enabled = request.param
+    yield request.param
+    torch.backends.mkldnn.enabled = before
+
+
 @pytest.mark.parametrize("training", [False, True])
 @pytest.mark.parametrize("kind", [Naive, Fused])
-def test_autocast_is_followed(kind, training):
+def test_autocast_is_followed(kind, training, by_onednn):
     module = Half(kind(32, 4))
     found, expected = (
         predicted(module, X, training=training),
         measured(module, X, training=training),
     )
-    assert found.above == pytest.approx(expected, abs=24)
+    assert found.exact or by_onednn
+    if found.exact:
+        assert found.above == pytest.approx(expected, abs=24)
+    else:
+        assert "aten::addmm may hold memory inside of which nothing is known." in found.at_least
+        assert found.above <= expected + 24
 
 
 @pytest.mark.parametrize(

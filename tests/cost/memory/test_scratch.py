@@ -5,7 +5,7 @@ from itertools import islice
 import pytest
 import torch
 from tests.cost.memory import layer_calls, simple_calls  # noqa: F401 -- they note their calls
-from tests.cost.memory.laid import CALLS, drawn
+from tests.cost.memory.laid import BF16, CALLS, drawn
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.utils._pytree import tree_leaves, tree_map_only
 
@@ -66,6 +66,65 @@ def test_an_operation_holds_what_its_formula_says(name):
         known += expected is not None
         assert expected in (None, measured), (words(args), kwargs)
     assert known
+
+
+@pytest.fixture
+def switch():
+    """Return what switches oneDNN off and on, as on a CPU that has nothing that it needs."""
+    before = torch.backends.mkldnn.enabled
+    yield lambda enabled: setattr(torch.backends.mkldnn, "enabled", enabled)
+    torch.backends.mkldnn.enabled = before
+
+
+BY_ONEDNN = [
+    f"aten::{name}"
+    for name in (
+        *("mm", "addmm", "bmm", "baddbmm", "mv", "dot", "gelu_backward"),
+        "_native_multi_head_attention",
+        "_scaled_dot_product_flash_attention_for_cpu_backward",
+        "_transformer_encoder_layer_fwd",
+    )
+]
+
+
+@pytest.mark.parametrize("name", BY_ONEDNN)
+def test_all_is_known_without_onednn_and_with_it_only_what_it_adds_to_is_not(name, switch):
+    torch.manual_seed(0)
+    known, added = 0, []
+    for operation, args, kwargs in calls_of(name):
+        if all(not isinstance(x, torch.Tensor) or x.itemsize > 2 for x in args):
+            continue
+        switch(False)
+        alone, out = held(operation, args, kwargs)
+        expected = told(name, args, kwargs, out)
+        assert expected in (None, alone), words(args)
+        switch(True)
+        if expected is not None:
+            known += 1
+            if told(name, args, kwargs, out) is None:
+                added.append(held(operation, args, kwargs)[0] - alone)
+    assert known
+    assert not added or max(added) > 0
+
+
+def test_pytorch_itself_makes_products_of_up_to_4096_multiply_adds():
+    a = drawn(16, 16, dtype=BF16)
+    assert told("aten::mm", (a, a), {}, a @ a) == held(torch.mm, (a, a), {})[0] == 0
+
+
+@pytest.mark.parametrize("name", ["mm", "_scaled_dot_product_flash_attention_for_cpu"])
+def test_of_products_in_32_bits_that_onednn_may_round_nothing_is_known(name):
+    x = drawn(40, 40) if name == "mm" else drawn(1, 2, 64, 16)
+    args = (x, x) if name == "mm" else (x, x, x)
+    operation = getattr(torch.ops.aten, name)
+    alone, _ = held(operation, args, {})
+    torch.backends.mkldnn.matmul.fp32_precision = "bf16"
+    try:
+        measured, out = held(operation, args, {})
+        expected = told(f"aten::{name}", args, {}, out)
+    finally:
+        torch.backends.mkldnn.matmul.fp32_precision = "none"
+    assert expected == (None if measured > alone else alone)
 
 
 # Of which PyTorch has no fake form, or none without values.

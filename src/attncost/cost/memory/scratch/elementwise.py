@@ -14,6 +14,7 @@ from torch import Tensor
 from attncost.cost.counting.formulas.names import aten
 from attncost.cost.memory.registry import nothing, scratch
 from attncost.cost.memory.scratch.copies import Argument, size
+from attncost.cost.memory.scratch.onednn import takes
 
 UNARY: Final = aten("""
     abs neg exp exp_ exp2 expm1 log log2 log1p sqrt sqrt_ rsqrt rsqrt_ sin cos tanh tanh_ sigmoid
@@ -99,7 +100,8 @@ def gelu_backward(
     """Return the bytes of a gradient laid out as the input is, and of its own gradient."""
     if grad.dtype != x.dtype:
         return None
-    direct = x.dtype != torch.float32 or approximate != "none" or not x.is_contiguous()
+    by_onednn = x.dtype in (torch.float32, torch.bfloat16) and takes(x.dtype)
+    direct = not by_onednn or approximate != "none" or not x.is_contiguous()
     if direct or grad.is_contiguous():
         return 0
     return size(grad) + (0 if out.is_contiguous() else size(out))

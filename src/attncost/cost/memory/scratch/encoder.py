@@ -10,12 +10,14 @@ the hidden units of the feed-forward, the worst moments of attention are
 
 and of an encoder layer all of attention, then P and F and P for the feed-forward. A layer that
 normalizes first keeps P more. All scores are there at once: nothing of it is a fused attention.
+Nothing is known where oneDNN makes one of the products, see `onednn`.
 """
 
 from torch import Tensor
 
 from attncost.cost.memory.registry import scratch
 from attncost.cost.memory.scratch.copies import Argument, size
+from attncost.cost.memory.scratch.onednn import multiplies
 
 
 @scratch("aten::_native_multi_head_attention")
@@ -33,7 +35,7 @@ def attention(
     keywords = ("mask", "need_weights", "average_attn_weights")
     given: dict[str, Argument] = {"mask": None, "need_weights": True, "average_attn_weights": True}
     given |= dict(zip(keywords, rest[4:], strict=False)) | named
-    if not all(_plain(x) for x in (query, key, value)):
+    if not all(_plain(x) for x in (query, key, value)) or _by_onednn(query, 0):
         return None
     weights = bool(given["need_weights"])
     worst = _attention(query, heads, given["mask"], weights=weights)
@@ -48,13 +50,13 @@ def encoder_layer(
     x: Tensor, _: int, heads: int, *rest: Argument, out: Tensor, **named: Argument
 ) -> int | None:
     """Return the bytes of one encoder layer."""
-    if not _plain(x):
+    norm_first, hidden = rest[5], int(rest[11].shape[0])
+    if not _plain(x) or _by_onednn(x, hidden):
         return None
-    norm_first, hidden = rest[5], rest[11].shape[0]
     mask = named.get("mask", rest[15] if len(rest) > 15 else None)
     own = size(x) if norm_first else 0
     attending = own + _attention(x, heads, mask, weights=False)
-    feeding = own + 2 * size(x) + size(x) // x.shape[-1] * int(hidden)
+    feeding = own + 2 * size(x) + size(x) // x.shape[-1] * hidden
     return max(attending, feeding) - size(out)
 
 
@@ -74,3 +76,9 @@ def _scores(query: Tensor, heads: int) -> int:
 def _plain(x: Tensor) -> bool:
     """Say whether a tensor is one batch, contiguous and not empty."""
     return not x.is_nested and x.is_contiguous() and x.numel() > 0
+
+
+def _by_onednn(x: Tensor, hidden: int) -> bool:
+    """Say whether oneDNN makes the greatest product: projections, scores or the feed-forward."""
+    _, length, features = x.shape
+    return multiplies(x.dtype, x.numel() * max(3 * features, length, hidden))
