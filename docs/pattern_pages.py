@@ -3,18 +3,16 @@
 Nothing here names a pattern.
 """
 
-import inspect
 import math
-import re
 from collections.abc import Iterable, Iterator
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Final, final
 
+import page_parts
 import sympy
 import torch
 
-import attncost
 from attncost import patterns
 from attncost.core.counts import Count, is_counted, symbol
 from attncost.core.dims import Dims
@@ -31,10 +29,6 @@ from attncost.patterns.interface import Pattern
 _LENGTHS: Final = (1024, 4096, 16384)
 _CLOSE, _FAR = 64, 1024
 _HEADS, _HEAD_DIM = 8, 64
-_ORDER: Final = re.compile(r"O\((?:[^()]|\([^()]*\))*\)")
-_ARXIV: Final = re.compile(r"arXiv:(\d{4}\.\d{4,5})")
-_WHEN: Final = re.compile(r"\b(?:Use it when|Not when|Not for)\b")
-_ATTRIBUTE: Final = re.compile(r"^ {4}(\w+): (.*(?:\n {8}.*)*)", re.MULTILINE)
 
 
 @final
@@ -61,25 +55,26 @@ class Page:
         Either the usual one among 1,024 tokens, or one among 64 whose parameters fit so few and
         switch nothing off that is there usually.
         """
-        usual = _sizes(self.usual)
+        usual = page_parts.sizes(self.usual)
         fitting = [
             (one, _CLOSE)
             for one in (self.usual, *self.kind.examples())
-            if all(bool(size) >= bool(usual[key]) for key, size in _sizes(one).items())
-            and all(size < _CLOSE for size in _sizes(one).values() if isinstance(size, int))
+            if all(bool(size) >= bool(usual[key]) for key, size in page_parts.sizes(one).items())
+            and all(
+                size < _CLOSE for size in page_parts.sizes(one).values() if isinstance(size, int)
+            )
         ]
         return max((*fitting, (self.usual, _FAR if usual else _CLOSE)), key=_to_see)
 
     @property
     def said(self) -> str:
         """The docstring of the file."""
-        return inspect.getdoc(inspect.getmodule(self.kind)) or ""
+        return page_parts.said(self.kind)
 
     @property
     def grows(self) -> str:
         """The complexity that the docstring states."""
-        found = _ORDER.search(self.said)
-        return found[0] if found else ""
+        return page_parts.grows(self.said)
 
     @property
     def pairs(self) -> str:
@@ -100,24 +95,24 @@ class Page:
         return "\n\n".join(
             (
                 f"# {self.name}",
-                _WHEN.sub(r"**\g<0>**", self.said),
+                page_parts.with_advice(self.said),
                 "\n".join(self._pictures()),
                 "## What it costs",
                 self._cost(),
                 "## Parameters",
-                "\n".join(self._parameters()) or "It has none.",
+                "\n".join(page_parts.parameters(self.kind)) or "It has none.",
                 "## How to write it",
                 self._written(),
                 "## Source",
-                f"{_linked(self.kind.source)}. The whole pattern is one file, "
-                f"`{self.kind.__module__.replace('.', '/')}.py`.",
+                f"{page_parts.linked(self.kind.source)}. The whole pattern is one file, "
+                f"{page_parts.file_of(self.kind)}.",
             )
         )
 
     def _pictures(self) -> Iterator[str]:
         yield '<div class="pictures">'
         yield figure(*self.pictured)
-        if _sizes(self.usual) and self.pictured != (self.usual, _FAR):
+        if page_parts.sizes(self.usual) and self.pictured != (self.usual, _FAR):
             yield figure(self.usual, _FAR)
         yield "</div>"
 
@@ -142,18 +137,12 @@ class Page:
                 f"{length:,}",
                 show(cost.useful, "flops"),
                 show(cost.executed, "flops"),
-                _name(type(kernel)),
+                page_parts.name_of(type(kernel)),
                 show(full.useful, "flops"),
                 show(cost.executed / full.useful, "percent"),
             )
             lines.append(f"| {' | '.join(cells)} |")
         return "\n".join(lines)
-
-    def _parameters(self) -> Iterator[str]:
-        told = dict(_ATTRIBUTE.findall(inspect.getdoc(self.kind) or ""))
-        for field in fields(self.kind):  # type: ignore[arg-type]  # a dataclass
-            usual = "" if field.default is MISSING else f" (`{field.default!r}` if left out)"
-            yield f"- `{field.name}`{usual}: {' '.join(told.get(field.name, '').split())}"
 
     def _written(self) -> str:
         return "\n".join(
@@ -171,7 +160,9 @@ class Page:
     def _commands(self) -> Iterable[str]:
         if self.name not in known():
             return ("Its parameters are no numbers, so the command line cannot spell it.",)
-        sizes = ",".join(f"{key}={size}" for key, size in _sizes(self.usual).items() if size)
+        sizes = ",".join(
+            f"{key}={size}" for key, size in page_parts.sizes(self.usual).items() if size
+        )
         return "```sh", f"attncost derive {self.name}{sizes and f':{sizes}'}", "```"
 
 
@@ -243,32 +234,5 @@ def _without_rounding(formula: Count) -> tuple[Count, int]:
 
 
 def called(pattern: Pattern) -> str:
-    """Return how a pattern is written in Python; parameters that are 0 anyway are left out."""
-    usual = {field.name: field.default for field in fields(pattern)}  # type: ignore[arg-type]
-    sizes = ", ".join(
-        f"{key}={_shown(key, value)}"
-        for key, value in _sizes(pattern).items()
-        if value or value != usual[key]
-    )
-    kind = type(pattern)
-    if kind.__name__ in attncost.__all__:
-        return f"ac.{kind.__name__}({sizes})"
-    name = f'"{_name(kind)}"'
-    return f"ac.pattern({', '.join(filter(None, (name, sizes)))})"
-
-
-def _name(kind: type) -> str:
-    return kind.__module__.rpartition(".")[2]
-
-
-def _shown(name: str, value: object) -> str:
-    """Return a value, or the name of what cannot be written in a line."""
-    return name if "<" in repr(value) else repr(value)
-
-
-def _sizes(pattern: Pattern) -> dict[str, object]:
-    return {f.name: getattr(pattern, f.name) for f in fields(pattern)}  # type: ignore[arg-type]
-
-
-def _linked(source: str) -> str:
-    return _ARXIV.sub(r"[arXiv:\1](https://arxiv.org/abs/\1)", source)
+    """Return how a pattern is written in Python."""
+    return page_parts.called(pattern, "pattern")

@@ -1,6 +1,6 @@
 import json
 
-from attncost import Block, Linformer, Window
+from attncost import Block, Linear, Linformer, Window, formula, pattern
 from attncost.cost.block import BlockSizes
 from attncost.cost.derivation import derive
 from attncost.patterns.full import Full
@@ -39,11 +39,55 @@ def test_each_kind_of_attention_says_what_holds_for_it():
 
 def test_shares_add_up_to_the_whole():
     document = all_derived({"full": derive(Full(), BLOCK, length=1024)}, command="c")
-    (table,) = document.sections[0].blocks
+    (table,) = document.sections[1].blocks
     assert table.rows[0][2:4] == (4_294_967_296, 0.5)
     (layer,) = json.loads(dumped(document))["layers"]
     assert sum(step["flops"] for step in layer["steps"]) == layer["flops"]
     assert layer["outgrows_rest_of_block_from"] == 3072
+
+
+def test_each_kind_of_attention_has_a_table_and_says_how_far_it_was_compared():
+    bigbird = derive(pattern("bigbird", block=16), BLOCK, length=64)
+    found = {"full": derive(Full(), BLOCK, length=64), "bigbird": bigbird}
+    found["nystrom"] = derive(formula("nystrom"), BLOCK, length=64)
+    said, exact, formulas = all_derived(found, command="c").sections
+    assert "up to 8,192 were compared, up to 1,024 where pairs are counted" in said.text[0]
+    assert [[row[0] for row in section.blocks[0].rows] for section in (exact, formulas)] == [
+        ["full", "bigbird"],
+        ["nystrom"],
+    ]
+    assert "a price, and nothing here that runs it" in formulas.title
+
+
+def test_dials_are_said_even_where_they_are_as_ever():
+    one = derived(formula("top_k"))
+    assert "Self-attention, top_k:keys=64:" in one.title
+    both = {"linear": Linear(causal=True), "full": Full(), "linformer": Linformer(64)}
+    found = all_derived({k: derive(v, BLOCK, length=64) for k, v in both.items()}, command="c")
+    approximate, exact = found.sections[1:]
+    assert approximate.text == (
+        "Dials, as they are priced here: linear:feature_map=elu,causal=1; linformer:rank=64.",
+    )
+    assert exact.text == ()
+    dials = [layer["dials"] for layer in json.loads(dumped(found))["layers"]]
+    assert dials[0] == {"feature_map": "elu", "causal": True}
+    assert (dials[1], dials[2]["rank"]) == ({}, 64)
+
+
+def test_what_is_executed_and_whether_heads_matter_is_said_where_it_is_not_as_ever():
+    """4,096 n d_model for writing and reading d x d numbers of 8 heads, and chunks of 64 pairs."""
+    shown = " ".join(text(derived(formula("gated_linear"))).split())
+    n, d = 2048, 512
+    executed = 8 * n * d**2 + 4 * n * d * 64 + 4 * n * d * 64
+    assert f"chunks and padding included, it executes {executed:,} FLOPs" in shown
+    assert "Heads change the total, as the h in it says: each of the 8" in shown
+    assert "Source: Yang et al. 2023, arXiv:2312.06635; a price alone, it is not run here" in shown
+    full = " ".join(text(derived(Full())).split())
+    assert "it executes" not in full
+    assert "Heads do not change the total" in full
+    assert "run here" not in full
+    (layer,) = json.loads(dumped(derived(formula("gated_linear"))))["layers"]
+    assert (layer["kind"], layer["executed"]) == ("formula only", executed)
 
 
 def test_where_a_pattern_wins_is_said_by_every_measure():

@@ -3,7 +3,8 @@
 import pytest
 
 from attncost.core.errors import StorageError
-from attncost.report.example import every_line, example_text, lines
+from attncost.core.example import example_text
+from attncost.report.example import every_line, lines
 
 
 def test_the_example_is_there_and_its_lines_are_of_real_lengths():

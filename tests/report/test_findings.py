@@ -9,7 +9,7 @@ from attncost.cost.reading import preset
 from attncost.measure.laws.series import Laws
 from attncost.measure.store.sample import Sample
 from attncost.measure.subjects.target import target
-from attncost.mechanisms.spelling import known
+from attncost.mechanisms.spelling import known, spelled
 from attncost.report.alternatives import alternatives
 from attncost.report.document import Figure
 from attncost.report.findings import Material, report
@@ -100,14 +100,27 @@ def test_every_attention_is_priced_and_the_length_from_which_it_wins_is_exact():
     chapter = alternatives(model, lengths=(256, 4096), command="c")
     rows = {row[0].partition(":")[0]: row for row in table(chapter, "In place of").rows}
     assert list(rows) == list(known())
-    assert rows["full"][2:] == (model.core(4096).useful, 1.0, 1.0, None, None)
-    assert rows["linformer"][5] == 513, "twice the rank of 256, and one more"
-    assert rows["window"][5] == 2, "a causal window reads fewer pairs from two tokens on"
-    executed = rows["window"][6]
+    assert rows["full"] == ("full", "exact", 1.0, 1.0, None, None)
+    assert rows["linformer"][1:5:3] == ("approximate", 513), "twice the rank of 256, and one more"
+    assert rows["nystrom"][1] == "formula only"
+    assert rows["window"][4] == 2, "a causal window reads fewer pairs from two tokens on"
+    executed = rows["window"][5]
     assert executed % 64 == 0
     assert 256 < executed < 1024, "blocks of 128 come on top of the width"
     (finding,) = chapter.findings
-    assert finding.values["share"] == min(row[4] for row in rows.values())
+    runs = {name: row[3] for name, row in rows.items() if row[1] != "formula only"}
+    assert finding.values["share"] == min(runs.values()), "what cannot be run is no advice"
+    assert finding.values["attention"].partition(":")[0] in runs
+    (figure,) = (one for one in chapter.section.blocks if isinstance(one, Figure))
+    assert len(figure.table.columns) == 3, "a column for each length, not for each attention"
+    assert [row[0].partition(":")[0] for row in figure.table.rows] == list(known())
+    assert (figure.table.rows[list(known()).index("full")][2]) == model.core(4096).useful
+    first, *others = [one.name for one in figure.chart.series]
+    assert first == "full"
+    drawn = [model.core(4096, spelled(name)).useful for name in others]
+    left = [row[2] for row in figure.table.rows if row[0] not in (first, *others)]
+    assert len(others) == 7
+    assert max(drawn) <= min(left), "the cheapest are drawn beside its own"
 
 
 def test_measured_time_and_memory_stand_beside_their_formulas():

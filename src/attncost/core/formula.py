@@ -21,8 +21,10 @@ def text(formula: Count) -> str:
 
     >>> from attncost.core.counts import symbol
     >>> n, d = symbol("n"), symbol("d")
-    >>> text(4 * d * n**2 + 8 * d**2 * n), text(4096), text(n * (n + 1) / 2)
-    ('4·n²·d + 8·n·d²', '4,096', '½·n·(n + 1)')
+    >>> text(4 * d * n**2 + 8 * d**2 * n), text(4096), text(n * (n + 1) / 2), text(n * d**2 / 3)
+    ('4·n²·d + 8·n·d²', '4,096', '½·n·(n + 1)', '(1/3)·n·d²')
+    >>> text(4 * n * d**2 / symbol("h"))
+    '4·n·d²/h'
     """
     import sympy  # noqa: PLC0415 -- costs half a second, and numbers never need it
 
@@ -112,7 +114,8 @@ def _remaining(kind: Any, arguments: tuple[Any, ...], sign: int) -> "Expr":  # n
 
 def _within(a: "Expr", b: "Expr") -> bool:
     powers, bounds = a.as_powers_dict(), b.as_powers_dict()
-    return all(power <= bounds[base] for base, power in powers.items() if base != 1)
+    # What divides has a power below that of what is not there at all.
+    return all(powers[base] <= bounds[base] for base in {*powers, *bounds} - {1})
 
 
 @final
@@ -122,6 +125,7 @@ class _Style(NamedTuple):
     times: str
     comma: str
     fraction: Callable[[int, int], str]
+    over: Callable[[str, str], str]
     atom: Callable[[Any], str]
 
 
@@ -141,16 +145,22 @@ def _sum(terms: list[str]) -> str:
 
 def _product(product: Any, style: _Style) -> str:  # noqa: ANN401 -- SymPy is untyped
     coefficient, rest = product.as_coeff_Mul()
-    factors = [
-        f"({_written(factor, style)})" if factor.is_Add else _written(factor, style)
-        for factor in sorted(rest.args if rest.is_Mul else [rest], key=_conventional)
-    ]
+    parts = sorted(rest.args if rest.is_Mul else [rest], key=_conventional)
+    below = [part for part in parts if part.is_Pow and part.exp.is_negative]
+    factors = [_factor(part, style) for part in parts if part not in below]
     sign, size = "-" if coefficient < 0 else "", abs(coefficient)
     if size != 1:
         whole = size.is_Integer
         number = _whole(int(size), style) if whole else style.fraction(int(size.p), int(size.q))
         factors.insert(0, number)
-    return sign + style.times.join(factors)
+    written = style.times.join(factors or ["1"])
+    for part in below:
+        written = style.over(written, _factor(1 / part, style))
+    return sign + written
+
+
+def _factor(part: Any, style: _Style) -> str:  # noqa: ANN401 -- SymPy is untyped
+    return f"({_written(part, style)})" if part.is_Add else _written(part, style)
 
 
 def _whole(value: int, style: _Style) -> str:
@@ -182,8 +192,8 @@ def _latex_atom(part: Any) -> str:  # noqa: ANN401 -- SymPy is untyped
     return str(sympy.latex(part))
 
 
-_PLAIN: Final = _Style("·", ",", _plain_fraction, _plain_atom)
-_LATEX: Final = _Style(r" \, ", "{,}", _latex_fraction, _latex_atom)
+_PLAIN: Final = _Style("·", ",", _plain_fraction, "{}/{}".format, _plain_atom)
+_LATEX: Final = _Style(r" \, ", "{,}", _latex_fraction, r"\frac{{{}}}{{{}}}".format, _latex_atom)
 
 
 def _raised(exponent: Any) -> str:  # noqa: ANN401 -- SymPy is untyped

@@ -15,7 +15,7 @@ from attncost.core.errors import ShapeError
 from attncost.cost.model.dense import Dense
 from attncost.cost.model.grouped import Grouped
 from attncost.kernels.interface import Kernel
-from attncost.mechanisms.interface import Mechanism
+from attncost.mechanisms.interface import Priced
 from attncost.patterns.full import Full
 from attncost.patterns.interface import Pattern
 
@@ -78,7 +78,7 @@ class BlockSizes:
 
 
 def block_cost(
-    attention: Pattern | Mechanism,
+    attention: Pattern | Priced,
     block: BlockSizes,
     *,
     length: Count | None = None,
@@ -101,14 +101,14 @@ def block_cost(
 
 
 def core_cost(
-    attention: Pattern | Mechanism,
+    attention: Pattern | Priced,
     block: BlockSizes,
     *,
     length: Count,
     kernel: Kernel | None = None,
 ) -> Cost:
     """Return the cost of what lies between the projections: scores, softmax, weighted sum."""
-    if kernel is None or isinstance(attention, Mechanism):
+    if kernel is None or isinstance(attention, Priced):
         return block.mixer().core(length, length, attention)
     return kernel.cost(attention, block.dims(length))
 

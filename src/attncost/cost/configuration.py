@@ -21,7 +21,7 @@ from attncost.cost.model.ends import Embedding, Head
 from attncost.cost.model.grouped import Grouped
 from attncost.cost.model.layer import Layer, Layers
 from attncost.cost.model.mixer import Mixer
-from attncost.mechanisms.interface import Mechanism
+from attncost.mechanisms.interface import Priced
 from attncost.patterns.interface import Pattern
 
 Work: TypeAlias = Literal["prefill", "decode", "training"]
@@ -190,7 +190,7 @@ class Configuration:
             for mixer in some.layer.mixers:
                 yield mixer, some.times
 
-    def core(self, length: Count, attention: Pattern | Mechanism | None = None) -> Cost:
+    def core(self, length: Count, attention: Pattern | Priced | None = None) -> Cost:
         """Return what attention costs between the projections, in all layers."""
         return self._summed(lambda layer: layer.core(length, attention))
 
@@ -199,12 +199,12 @@ class Configuration:
         inside = self._summed(lambda layer: layer.linear(length))
         return (self._first(length) + inside + self._last(length)).merged()
 
-    def cost(self, length: Count, attention: Pattern | Mechanism | None = None) -> Cost:
+    def cost(self, length: Count, attention: Pattern | Priced | None = None) -> Cost:
         """Return the cost of the whole, with its own attention or with another."""
         inside = self.inside(length, attention)
         return (self._first(length) + inside + self._last(length)).merged()
 
-    def inside(self, length: Count, attention: Pattern | Mechanism | None = None) -> Cost:
+    def inside(self, length: Count, attention: Pattern | Priced | None = None) -> Cost:
         """Return the cost of all layers alone."""
         return self._summed(lambda layer: layer.cost(length, attention))
 

@@ -21,7 +21,7 @@ from attncost.cost.worked_out import WorkedOut, cheaper_at
 from attncost.kernels.interface import Call, Kernel
 from attncost.kernels.reference import Reference
 from attncost.kernels.sdpa import Sdpa
-from attncost.mechanisms.interface import Mechanism
+from attncost.mechanisms.interface import Priced
 from attncost.patterns.interface import Pattern
 
 Measure: TypeAlias = Literal["useful", "executed", "bytes", "memory"]
@@ -51,7 +51,7 @@ class Contender:
     Window(width=256, ahead=0)
     """
 
-    attention: Pattern | Mechanism
+    attention: Pattern | Priced
     kernel: Kernel | None = None
 
 
@@ -144,7 +144,7 @@ def _cost(one: Contender, block: BlockSizes, measure: Measure, limit: int) -> _K
         known = _memory(one, block, every)
         if known is None:
             return None
-    elif measure == "useful" or one.kernel is None or isinstance(one.attention, Mechanism):
+    elif measure == "useful" or one.kernel is None or isinstance(one.attention, Priced):
         known = getattr(core_cost(one.attention, block, length=every), measure)
     else:
         known = _of_kernel(one.attention, one.kernel, block, measure, every)
@@ -174,7 +174,7 @@ def _of_kernel(
 def _memory(one: Contender, block: BlockSizes, n: Count) -> Count | None:
     """Return what is held at once, if there is a formula."""
     attention, kernel = one.attention, one.kernel
-    if isinstance(attention, Mechanism) or not isinstance(kernel, Reference | Sdpa):
+    if isinstance(attention, Priced) or not isinstance(kernel, Reference | Sdpa):
         return None
     layer = replace(block, hidden=None, gated=False)
     peak = peak_elements(layer, length=n, keeps_weights=isinstance(kernel, Reference))

@@ -1,22 +1,11 @@
-"""The text that a report measures padding on if nobody gives one."""
+"""Which lines of a file are texts."""
 
-from importlib.resources import files
 from pathlib import Path
 from typing import Final
 
 from attncost.core.errors import StorageError
 
-_NAME: Final = "pride_and_prejudice.txt"
 _GIVE: Final = "give a file with a sequence on each line."
-
-
-def example_text() -> Path:
-    """Return the path of the text: in the package, or in the repository it is developed in."""
-    package = Path(str(files("attncost")))
-    for place in (package / "examples", *(p / "examples" / "data" for p in package.parents[:2])):
-        if (place / _NAME).is_file():
-            return place / _NAME
-    raise StorageError(f"{_NAME} is missing from this installation: give --text FILE.")
 
 
 def lines(path: Path) -> list[str]:

@@ -10,6 +10,7 @@ from rich.text import Text
 
 from attncost.report.cells import is_number, written
 from attncost.report.document import Document, Figure, Table
+from attncost.report.wrapped import Wrapped
 
 _COLUMNS = 80
 
@@ -43,8 +44,17 @@ def text(document: Document, *, width: int = _COLUMNS) -> str:
 def _grid(table: Table) -> Grid:
     grid = Grid(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=(0, 1))
     for column in table.columns:
-        grid.add_column(column.title, justify="right" if is_number(column) else "left")
+        if is_number(column):
+            grid.add_column(column.title, justify="right", no_wrap=True)
+        else:
+            # A name that is too long goes on below instead of being cut off.
+            grid.add_column(column.title, overflow="fold")
     for row in table.rows:
         cells = zip(row, table.columns, strict=True)
-        grid.add_row(*(Text(written(cell, column)) for cell, column in cells))
+        grid.add_row(*(_cell(written(cell, column)) for cell, column in cells))
     return grid
+
+
+def _cell(said: str) -> Text | Wrapped:
+    """Return a cell: a spelling such as `window:width=4,ahead=1` is no sentence to break."""
+    return Wrapped(said) if ":" in said and "," in said and " " not in said else Text(said)

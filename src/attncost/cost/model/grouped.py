@@ -11,7 +11,7 @@ from attncost.core.counts import Count, smaller
 from attncost.core.dims import Dims
 from attncost.cost.model.mixer import Mixer
 from attncost.kernels.interface import priced
-from attncost.mechanisms.interface import Mechanism
+from attncost.mechanisms.interface import Priced
 from attncost.patterns.causal import Causal
 from attncost.patterns.full import Full
 from attncost.patterns.interface import Pattern
@@ -87,12 +87,12 @@ class Grouped(Mixer):
         """Return the projection of the output."""
         return Cost.product(n, self._queries, self.d_model).named("output projection")
 
-    def core(self, n: Count, m: Count, attention: Pattern | Mechanism | None = None) -> Cost:
+    def core(self, n: Count, m: Count, attention: Pattern | Priced | None = None) -> Cost:
         """Return scores, softmax and weighted sum."""
         # What is put in the place of attention reads one sequence, not another.
         read = self.pattern if self.cross or attention is None else attention
         dims = self.dims(n, m)
-        return read.cost(dims) if isinstance(read, Mechanism) else priced(read, dims)
+        return read.cost(dims) if isinstance(read, Priced) else priced(read, dims)
 
     @property
     def split(self) -> tuple[Count, Count]:

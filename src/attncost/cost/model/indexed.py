@@ -14,7 +14,7 @@ from attncost.core.counts import Count, larger, smaller
 from attncost.core.dims import Dims
 from attncost.cost.model.latent import Latent
 from attncost.cost.model.mixer import Mixer
-from attncost.mechanisms.interface import Mechanism
+from attncost.mechanisms.interface import Priced
 from attncost.patterns.causal import Causal
 from attncost.patterns.interface import Pattern
 from attncost.patterns.window import Window
@@ -58,7 +58,7 @@ class Indexed(Mixer):
         """Return the projection of the output."""
         return self.latent.after(n)
 
-    def core(self, n: Count, m: Count, attention: Pattern | Mechanism | None = None) -> Cost:
+    def core(self, n: Count, m: Count, attention: Pattern | Priced | None = None) -> Cost:
         """Return the indexer's scores, and attention over as many pairs as a window has.
 
         Another attention takes the place of both.

@@ -16,7 +16,7 @@ from attncost.core.counts import Count
 from attncost.core.dims import Dims
 from attncost.cost.model.mixer import Mixer
 from attncost.kernels.interface import Work, priced
-from attncost.mechanisms.interface import Mechanism
+from attncost.mechanisms.interface import Priced
 from attncost.patterns.causal import Causal
 from attncost.patterns.interface import Pattern
 
@@ -75,10 +75,10 @@ class Latent(Mixer):
         """Return the projection of the output."""
         return Cost.product(n, self._values, self.d_model).named("output projection")
 
-    def core(self, n: Count, m: Count, attention: Pattern | Mechanism | None = None) -> Cost:
+    def core(self, n: Count, m: Count, attention: Pattern | Priced | None = None) -> Cost:
         """Return scores, softmax and weighted sum of the keys and values of every head."""
         read, dims = attention or _PAST, self.dims(n, m)
-        return read.cost(dims) if isinstance(read, Mechanism) else priced(read, dims)
+        return read.cost(dims) if isinstance(read, Priced) else priced(read, dims)
 
     def call(self, n: Count) -> tuple[Pattern, Dims] | None:
         """Return the call with keys and values of every head."""

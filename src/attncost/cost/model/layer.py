@@ -7,7 +7,7 @@ from attncost.core.cost import Cost
 from attncost.core.counts import Count, larger
 from attncost.cost.model.feed import Feed
 from attncost.cost.model.mixer import Mixer
-from attncost.mechanisms.interface import Mechanism
+from attncost.mechanisms.interface import Priced
 from attncost.patterns.interface import Pattern
 
 _SHIFTS: Final = 2  # a scale and a shift
@@ -62,7 +62,7 @@ class Layer:
         mixing = sum(mixer.matrices for mixer in self.mixers)
         return mixing + (self.feed.matrices if self.feed else 0)
 
-    def core(self, n: Count, attention: Pattern | Mechanism | None = None) -> Cost:
+    def core(self, n: Count, attention: Pattern | Priced | None = None) -> Cost:
         """Return what it costs that tokens meet."""
         return sum((mixer.core(n, n, attention) for mixer in self.mixers), Cost())
 
@@ -70,7 +70,7 @@ class Layer:
         """Return all the rest."""
         return sum((mixer.linear(n) for mixer in self.mixers), Cost()) + self._fed(n)
 
-    def cost(self, n: Count, attention: Pattern | Mechanism | None = None) -> Cost:
+    def cost(self, n: Count, attention: Pattern | Priced | None = None) -> Cost:
         """Return both, step by step."""
         return sum(
             (one.before(n) + one.core(n, n, attention) + one.after(n) for one in self.mixers),

@@ -6,7 +6,7 @@ from typing import final
 from attncost.core.cost import Cost
 from attncost.core.counts import Count, ceil_div
 from attncost.core.dims import Dims
-from attncost.mechanisms.interface import Mechanism
+from attncost.mechanisms.interface import Priced
 from attncost.patterns.interface import Pattern
 
 
@@ -29,7 +29,7 @@ class Mixer(ABC):
         """Return those that come after."""
 
     @abstractmethod
-    def core(self, n: Count, m: Count, attention: Pattern | Mechanism | None = None) -> Cost:
+    def core(self, n: Count, m: Count, attention: Pattern | Priced | None = None) -> Cost:
         """Return what it costs that tokens meet.
 
         Args:

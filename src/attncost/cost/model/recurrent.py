@@ -14,7 +14,7 @@ from typing import Final, final
 from attncost.core.cost import Cost
 from attncost.core.counts import Count, ceil_div
 from attncost.cost.model.mixer import Mixer
-from attncost.mechanisms.interface import Mechanism
+from attncost.mechanisms.interface import Priced
 from attncost.patterns.interface import Pattern
 
 _FLOAT32: Final = 4
@@ -111,7 +111,7 @@ class Recurrent(Mixer):
         return self.recurrence.heads, self.recurrence.heads
 
     @final
-    def core(self, n: Count, m: Count, attention: Pattern | Mechanism | None = None) -> Cost:
+    def core(self, n: Count, m: Count, attention: Pattern | Priced | None = None) -> Cost:
         """Return the recurrence of `n` tokens; nothing takes its place, and the past is free."""
         return self.recurrence.cost(n, moved=n * self.moved)
 
