@@ -12,7 +12,7 @@ import transformers
 
 from attncost.cli import main
 from attncost.measure.store.store import read
-from attncost.mechanisms.spelling import known
+from attncost.mechanisms.spelling import runnable
 
 LAYER = "layer:d_model=16,heads=2"
 TINY = [LAYER, "--lengths", "8,16,32,64", "--rounds", "2"]
@@ -28,7 +28,7 @@ def test_it_measures_everything_that_is_found_and_prints_a_table_for_each(
 ):
     monkeypatch.chdir(tmp_path)
     printed = measured([*TINY, "--lengths", "8,16", "-o", "run"], capsys)
-    found = ("naive", *known())
+    found = ("naive", *runnable())
     subjects = [f"{name}, {qkv} qkv" for name in found for qkv in ("separate", "fused")]
     assert [line for line in printed.out.splitlines() if line.endswith(" qkv")] == subjects
     assert max(map(len, printed.out.splitlines())) <= 80

@@ -14,6 +14,7 @@ from torch import nn
 import attncost as ac
 
 X = torch.zeros(2, 40, 64)
+CAUSAL = ac.Linear(causal=True)
 FOREIGN = ("Specified attn_implementation", "enable_nested_tensor")
 
 
@@ -51,14 +52,19 @@ def test_the_errors_of_the_page_about_pytorch():
     window, ids = ac.nn.Attention(64, 4, ac.Window(8)), torch.zeros(2, 40, dtype=torch.int64)
     linformer = ac.nn.Attention(64, 4, ac.Linformer(rank=8), length=40)
     drop_in, cache = ac.nn.MultiheadAttention(64, 4, batch_first=True), ac.nn.DynamicCache()
+    linear, state = ac.nn.Attention(64, 4, CAUSAL), ac.nn.StateCache(CAUSAL)
     window(X, cache=cache)
+    linear(X, cache=state)
     calls = [
         lambda: ac.nn.cache_for(ac.Full()),
         lambda: window(X, cache=ac.nn.RollingCache(8)),
         lambda: window(X[:1], cache=cache),
         lambda: window(X, cache=ac.nn.DynamicCache(), segments=ids),
-        lambda: linformer(X, key_mask=ids == 0),
-        lambda: linformer(X[:, :30]),
+        lambda: ac.nn.cache_for(ac.Linear()),
+        lambda: linformer(X, segments=ids),
+        lambda: linear(X, X),
+        lambda: linformer(X.repeat(1, 2, 1)[:, :50]),
+        lambda: state.crop(39),
         lambda: ac.nn.Attention(64, 4, rope=ac.nn.Rope())(X, X[:, :5]),
         lambda: drop_in(X, X, X, attn_mask=torch.ones(40, 40, dtype=torch.int64)),
         lambda: ac.swap_multihead(nn.Sequential(Mine(64, 4))),
@@ -121,6 +127,15 @@ def test_the_errors_of_the_page_about_hugging_face():
     ]
     with ac.hf.swap(llama, ac.Linformer(rank=8), length=30):
         messages.append(said(lambda: llama(ids)))
+    with ac.hf.swap(llama, CAUSAL):
+        messages.append(said(lambda: llama(ids, position_ids=packed, use_cache=False)))
+    bert = transformers.BertModel(
+        transformers.BertConfig(
+            hidden_size=32, num_hidden_layers=1, num_attention_heads=2, intermediate_size=32
+        )
+    )
+    with ac.hf.swap(bert.eval(), ac.Linformer(rank=8), length=17):
+        messages.append(said(lambda: bert(ids[:, :18])))
     with ac.hf.swap(llama, ac.Block(8)):
         messages.append(
             said(lambda: llama(ids, attention_mask=padding.long(), output_attentions=True))

@@ -164,6 +164,21 @@ def test_a_window_reads_exactly_its_width_and_no_older_key(kernel, width, token)
 
 
 @every_plain_kernel
+@pytest.mark.parametrize("by", ["pattern", "bias"])
+def test_rows_far_from_the_first_keys_are_right_where_whole_blocks_before_are_hidden(kernel, by):
+    """The running maximum of a row is minus infinity after its first 512 keys."""
+    qkv = [x.detach().float().requires_grad_() for x in qkv_of(640, 640, batch=1)]
+    reads = Window(10).mask(640, 640)
+    bias = torch.zeros(640, 640).masked_fill(~reads, -math.inf)[None, None]
+    wishes = {"bias": bias} if by == "bias" else {"pattern": Window(10)}
+    found = with_gradients(attend(kernel, *qkv, **wishes), qkv)
+    doubles = [x.detach().double().requires_grad_() for x in qkv]
+    exact = with_gradients(definition(*doubles, reads)[0], doubles)
+    for one, other in zip(found, exact, strict=True):
+        torch.testing.assert_close(one.double(), other, atol=1e-5, rtol=1e-5)
+
+
+@every_plain_kernel
 @pytest.mark.parametrize("n", [1, 2, 7, 30, 63, 65, 129, 250])
 def test_keys_that_fill_up_the_last_block_are_not_read(kernel, n):
     """local-attention averages over zeros at lengths that are no multiple of its window."""

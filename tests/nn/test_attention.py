@@ -13,6 +13,7 @@ from attncost import (
     Causal,
     Dims,
     Full,
+    Linear,
     Linformer,
     Window,
     attention,
@@ -85,18 +86,39 @@ def test_a_query_that_reads_nothing_gets_the_bias_alone(generator):
 
 
 @pytest.mark.parametrize("m", [None, 25])
-def test_a_mechanism_owns_what_it_learns(m, generator):
-    length = m or N
-    layer, x = made(generator, Linformer(6), kv_heads=2, length=length), tokens(generator)
+@pytest.mark.parametrize("padded", [False, True], ids=["", "padded"])
+def test_a_mechanism_owns_what_it_learns_and_honours_padding(padded, m, generator):
+    keys = m or N
+    layer, x = made(generator, Linformer(6), kv_heads=2, length=N), tokens(generator)
     context = None if m is None else tokens(generator, m)
+    key_mask = torch.arange(keys) >= torch.tensor([[9], [0]]) if padded else None
     learned = {
         name: getattr(layer.learned, name) for name in ("key_projection", "value_projection")
     }
     assert {f"learned.{name}" for name in learned} < set(layer.state_dict())
-    out = layer(x) if m is None else layer(x, context)
-    expected = combined(layer, layer.attention.reference(*projected(layer, x, context), learned))
+    out = layer(x, context, key_mask=key_mask)
+    qkv = projected(layer, x, context)
+    mixed = layer.attention.reference(*qkv, learned, key_mask=key_mask)
+    expected = combined(layer, mixed)
     torch.testing.assert_close(out, expected)
     torch.testing.assert_close(gradients(out, layer, x), gradients(expected, layer, x))
+
+
+@pytest.mark.parametrize(
+    "mixing", [Linformer(6), Linear(), Linear("softmax", causal=True)], ids=str
+)
+@pytest.mark.parametrize("side", ["left", "right"])
+def test_a_mechanism_computes_padded_texts_as_it_does_alone(mixing, side, generator):
+    length = N if isinstance(mixing, Linformer) else None
+    layer, x = made(generator, mixing, rope=None, length=length), tokens(generator).detach()
+    text = slice(9, None) if side == "left" else slice(N - 9)
+    key_mask = torch.ones(2, N, dtype=torch.bool)
+    key_mask[0] = False
+    key_mask[0, text] = True
+    spoilt = x.masked_fill(~key_mask[..., None], torch.nan)
+    out = layer(spoilt, key_mask=key_mask)
+    torch.testing.assert_close(out[:1, text], layer(x[:1, text]))
+    torch.testing.assert_close(out[1:], layer(x[1:]))
 
 
 @pytest.mark.parametrize("length", [64, 1024])
@@ -178,7 +200,7 @@ def test_copies_and_saved_weights_compute_the_same(pattern, options, generator, 
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
 @pytest.mark.parametrize("autocast", [False, True])
-@pytest.mark.parametrize("mixing", [Window(9), Linformer(6)], ids=str)
+@pytest.mark.parametrize("mixing", [Window(9), Linformer(6), Linear(causal=True)], ids=str)
 def test_half_precision_stays_close(dtype, autocast, mixing, generator):
     length = N if isinstance(mixing, Linformer) else None
     layer = made(generator, mixing, qk_norm=True, rope=Rope(), length=length)
@@ -193,9 +215,10 @@ def test_half_precision_stays_close(dtype, autocast, mixing, generator):
     torch.testing.assert_close(out.double(), exact, atol=0.1, rtol=0.1)
 
 
+@pytest.mark.parametrize("mixing", [Window(3), Linear(causal=True), Linear()], ids=str)
 @pytest.mark.parametrize(("batch", "n"), [(0, 5), (2, 0), (0, 0)])
-def test_nothing_comes_of_nothing(batch, n, generator):
-    layer = made(generator, Window(3), kv_heads=2, rope=Rope(), qk_norm=True)
+def test_nothing_comes_of_nothing(mixing, batch, n, generator):
+    layer = made(generator, mixing, kv_heads=2, rope=Rope(), qk_norm=True)
     x = tokens(generator, n, batch)
     out = layer(x)
     assert out.shape == (batch, n, D)
@@ -212,7 +235,7 @@ def test_checkpointing_changes_no_gradient(generator):
     )
 
 
-@pytest.mark.parametrize("mixing", [Window(9), Linformer(6)], ids=str)
+@pytest.mark.parametrize("mixing", [Window(9), Linformer(6), Linear(causal=True)], ids=str)
 def test_shapes_without_numbers(mixing):
     length = N if isinstance(mixing, Linformer) else None
     with torch.device("meta"):

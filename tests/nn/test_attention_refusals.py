@@ -3,7 +3,16 @@
 import pytest
 import torch
 
-from attncost import Block, Causal, Full, Linformer, ShapeError, UnsupportedOption, Window
+from attncost import (
+    Block,
+    Causal,
+    Full,
+    Linear,
+    Linformer,
+    ShapeError,
+    UnsupportedOption,
+    Window,
+)
 from attncost.nn import Attention, DynamicCache, RollingCache, Rope
 
 D, H, N = 32, 4, 40
@@ -14,9 +23,10 @@ SEEN = torch.ones(2, N, dtype=torch.bool)
 @pytest.mark.parametrize(
     ("mixing", "context", "wishes", "reason"),
     [
-        (Linformer(6), None, {"key_mask": SEEN}, "mixes all keys .* cannot honour key_mask: leave"),
-        (Linformer(6), None, {"segments": SEEN.long()}, "cannot honour segments"),
-        (Linformer(6), None, {"cache": DynamicCache()}, "cannot honour cache"),
+        (Linformer(6), None, {"segments": SEEN.long()}, "weighs no pair .* honour segments: leave"),
+        (Linear(causal=True), None, {"segments": SEEN.long()}, "cannot honour segments"),
+        (Linformer(6), None, {"cache": DynamicCache()}, r"\(rank=6.* reads ahead, .* Linear\("),
+        (Linear(causal=True), X, {}, "what lies before a token, and nothing in context does: take"),
         (
             Causal(),
             X,
@@ -60,7 +70,8 @@ def test_what_cannot_be_honoured_is_refused(mixing, context, wishes, reason):
         ({"dropout": 1.0}, r"dropout must lie in \[0, 1\), got 1.0"),
         ({"rope": Rope(), "head_dim": 5}, "head_dim = 5: make it even"),
         ({"length": 8}, r"Full\(\) takes every length: leave length out, got 8"),
-        ({"attention": Linformer(6)}, r"Linformer\(rank=6\) learns .*: give length"),
+        ({"attention": Linformer(6)}, r"Linformer\(rank=6.*learns .*: give length"),
+        ({"attention": Linear(), "length": 8}, r"Linear\(.*takes every length: leave length out"),
         ({"attention": Linformer(6), "length": 0}, "length must be at least 1, got 0"),
     ],
     ids=str,
@@ -72,6 +83,8 @@ def test_sizes_that_do_not_fit_are_refused(options, reason):
 
 
 def test_a_mechanism_refuses_dropout():
+    with pytest.raises(UnsupportedOption, match="cannot honour dropout: leave it out"):
+        Attention(D, H, Linear(), dropout=0.1)
     with pytest.raises(UnsupportedOption, match="cannot honour dropout: leave it out"):
         Attention(D, H, Linformer(6), length=8, dropout=0.1)
 
@@ -86,9 +99,9 @@ def test_positions_in_two_sequences_are_refused():
         Attention(D, H, rope=Rope())(X, X)
 
 
-def test_learned_tensors_fit_one_length():
-    layer = Attention(D, H, Linformer(6), length=N)
-    with pytest.raises(ShapeError, match="learned tensors for 40 keys, got 39: bring the input"):
-        layer(X[:, 1:])
-    with pytest.raises(ShapeError, match="got 39"):
-        layer(X, X[:, 1:])
+def test_learned_tensors_serve_no_more_keys_than_were_declared():
+    layer = Attention(D, H, Linformer(6), length=N - 1)
+    with pytest.raises(ShapeError, match="learned tensors for at most 39 keys, got 40: cut the"):
+        layer(X)
+    with pytest.raises(ShapeError, match="at most 39 keys, got 40"):
+        layer(X[:, 1:], X)

@@ -142,6 +142,18 @@ def test_padding_and_causal_together_are_finite_in_every_mode(way):
 
 
 @every_mode
+def test_padding_itself_is_computed_alike_in_every_mode(way):
+    """An encoder that nests its input puts zeros there, in evaluation without gradients alone."""
+    model, x = encoder(), tokens(BATCH, N, EMBED)
+    swap_multihead(model)
+    model.use_nested_tensor = False
+    expected = model.train()(x, src_key_padding_mask=PADDING)
+    assert expected[PADDING].all(-1).all()
+    with mode(way, model):
+        torch.testing.assert_close(model(x, src_key_padding_mask=PADDING), expected, **EXACT)
+
+
+@every_mode
 def test_columns_padded_in_every_sequence_shorten_nothing(way):
     """https://github.com/pytorch/pytorch/issues/97111."""
     model, x = encoder(), tokens(5, N, EMBED)

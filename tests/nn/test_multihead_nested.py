@@ -38,7 +38,8 @@ def nested(lengths, layout=torch.jagged, seed=2):
 )
 def test_sequences_of_a_nested_tensor_read_themselves_alone(pattern, layout):
     """https://github.com/pytorch/pytorch/issues/153472, /130196 and pull request 156660."""
-    for lengths, extra in ((LENGTHS, False), (LENGTHS, True), ((6,), False)):
+    cases = (LENGTHS, False), (LENGTHS, True), ((6,), False), ((5, 5), False), ((5, 0, 3), False)
+    for lengths, extra in cases:
         if extra and pattern != Full():
             continue
         _, ours = pair(pattern=pattern, add_bias_kv=extra)

@@ -5,12 +5,14 @@ import torch
 from tests.oracle import definition, random_qkv
 from torch._dynamo.testing import CompileCounterWithBackend
 
-from attncost import Causal, Full, Linformer, ShapeError, Strided, UnsupportedOption, Window
+from attncost import Causal, Full, Linear, ShapeError, Strided, Window
 from attncost import attention as attend
+from attncost.nn import Attention, Rope
 from attncost.nn.ahead import reads_ahead
 from attncost.nn.cache_for import cache_for
 from attncost.nn.dynamic_cache import DynamicCache
 from attncost.nn.rolling_cache import RollingCache
+from attncost.nn.state_cache import StateCache
 from attncost.nn.static_cache import StaticCache
 
 N = 70
@@ -58,9 +60,44 @@ def test_mistakes_are_refused_in_one_line_and_change_nothing(make):
     assert cache.tokens == 3
 
 
-def test_an_approximation_has_no_cache():
-    with pytest.raises(UnsupportedOption, match=r"Linformer.* is none"):
-        cache_for(Linformer())
+def test_mistakes_with_a_state_are_refused_in_one_line_and_change_nothing():
+    cache = StateCache(Linear(causal=True))
+    mistakes = MISTAKES | {"more queries": (K[:, :, :2], V[:, :, :2], None, "queries of the 2 new")}
+    for k, v, key_mask, message in mistakes.values():
+        with pytest.raises(ShapeError, match=message) as said:
+            cache.stream(K, k, v, key_mask=key_mask)
+        assert "\n" not in str(said.value)
+    queries = {
+        "must divide heads, got 2 kv_heads for 3 heads": K.repeat(1, 2, 1, 1)[:, :3],
+        "k has 8 features per head, q has 7": K[..., :7],
+        "one batch size, got 1, 2, 2": K[:1],
+    }
+    for message, q in queries.items():
+        with pytest.raises(ShapeError, match=message):
+            cache.stream(q, K, V)
+    cache.stream(K, K, V)
+    wider = (K.double(), V.double(), "holds .* torch.float32 .* got .* torch.float64")
+    for k, v, message in (ODD | {"another type": wider}).values():
+        with pytest.raises(ShapeError, match=message):
+            cache.stream(k, k, v)
+    assert cache.tokens == 3
+
+
+@pytest.mark.parametrize("attention", ["window", None, Window], ids=str)
+def test_what_is_no_pattern_has_no_cache(attention):
+    with pytest.raises(ShapeError, match="pattern or mechanism such as"):
+        cache_for(attention)
+
+
+def test_a_compiled_layer_with_a_state_serves_all_tokens_with_few_graphs():
+    layer = Attention(16, 2, Linear(causal=True), rope=Rope()).double()
+    counter = CompileCounterWithBackend("aot_eager")
+    compiled = torch.compile(layer, fullgraph=True, backend=counter)
+    x, cache = torch.randn(2, 12, 16, dtype=torch.float64), cache_for(layer.attention)
+    with torch.no_grad():
+        outs = [compiled(token, cache=cache) for token in x.split(1, 1)]
+        torch.testing.assert_close(torch.cat(outs, 1), layer(x), rtol=0, atol=1e-10)
+    assert counter.frame_count <= 3
 
 
 @pytest.mark.parametrize(

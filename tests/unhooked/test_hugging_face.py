@@ -7,8 +7,9 @@ from torch import nn
 from torch.export import Dim, export
 from transformers import CompileConfig
 
-from attncost import Causal, Fixed, Full, Linformer, ShapeError, UnsupportedOption, Window, hf
+from attncost import Causal, Fixed, Full, Linear, ShapeError, UnsupportedOption, Window, hf
 from attncost.integrations.hf.attend import attend
+from attncost.mechanisms import formulas
 
 FIXED = Fixed(4, summary=1)
 ONE_LAYER = {"gpt2": {"n_layer": 1}, "t5": {"num_layers": 1}}
@@ -47,6 +48,7 @@ def run(model, batch):
         ("gpt2", Full(), "right", "eager"),
         ("bert", Window(5, ahead=2), "right", "aot_eager"),
         ("bert", FIXED, None, "eager"),
+        ("llama", Linear(causal=True), "right", "aot_eager"),
     ],
     ids=str,
 )
@@ -135,10 +137,8 @@ def test_a_complete_mask_of_another_size_is_refused():
             attend(module, q, q, q, mask, usual=Causal())
 
 
-def test_a_length_that_was_not_promised_is_refused():
-    model = zoo.ZOO["vit"]()
-    with (
-        hf.swap(model, Linformer(rank=4), length=20),
-        pytest.raises(ShapeError, match=r"17 queries and 17 keys need .* pad or cut"),
-    ):
-        zoo.outputs(model, zoo.inputs("vit"))
+def test_what_has_a_price_and_no_code_is_refused():
+    model, formula = made("llama"), formulas.load(formulas.names()[0]).examples()[0]
+    for use in (lambda: hf.register("odd", formula), lambda: hf.swap(model, formula)):
+        with pytest.raises(UnsupportedOption, match="is priced and not run here:"):
+            use()

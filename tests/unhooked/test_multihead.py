@@ -1,13 +1,22 @@
 """The drop-in in one graph, exported for every length, and its refusals without the type checks."""
 
 import math
+from functools import partial
 
 import pytest
 import torch
 from torch import nn
 from torch._subclasses.fake_tensor import FakeTensorMode
 
-from attncost import Causal, Full, ShapeError, Window
+from attncost import (
+    Causal,
+    Full,
+    Linear,
+    Linformer,
+    ShapeError,
+    UnsupportedOption,
+    Window,
+)
 from attncost.nn.multihead import MultiheadAttention
 from attncost.nn.swap_multihead import swap_multihead
 
@@ -124,3 +133,12 @@ def test_a_pattern_that_is_none_is_refused():
         MultiheadAttention(8, 2, pattern="causal")
     with pytest.raises(ShapeError, match="must be a pattern such as"):
         swap_multihead(nn.MultiheadAttention(8, 2), Causal)
+
+
+@pytest.mark.parametrize("mechanism", [Linear(causal=True), Linformer(4)], ids=str)
+def test_a_mechanism_is_refused_where_weights_of_pairs_are_promised(mechanism):
+    swapping = partial(swap_multihead, nn.TransformerEncoderLayer(8, 2), mechanism)
+    for use in (partial(MultiheadAttention, 8, 2, pattern=mechanism), swapping):
+        with pytest.raises(UnsupportedOption, match=r"no pair, .* attncost\.nn\.Att") as said:
+            use()
+        assert "\n" not in str(said.value)

@@ -1,13 +1,16 @@
 """Modules in one graph, exported for every length, and mistakes explained by us."""
 
+from functools import partial
+
 import pytest
 import torch
 from torch._dynamo.testing import CompileCounterWithBackend
 
-from attncost import Causal, Linformer, ShapeError, Window
+from attncost import Causal, Linear, Linformer, ShapeError, UnsupportedOption, Window
+from attncost.mechanisms import formulas
 from attncost.nn.attention import Attention
 from attncost.nn.block import TransformerBlock
-from attncost.nn.dynamic_cache import DynamicCache
+from attncost.nn.cache_for import cache_for
 from attncost.nn.rope import Rope
 
 D, H, N = 32, 4, 40
@@ -46,10 +49,11 @@ WISHES = {
     [
         (block(Window(9), dropout=0.2), WISHES),
         (block(Causal()), {}),
-        (block(Linformer(6), length=N), {}),
+        (block(Linformer(6), length=N + 9), {"key_mask": WISHES["key_mask"]}),
+        (block(Linear(causal=True)), {"key_mask": WISHES["key_mask"]}),
         (Attention(D, H, bias=False).double(), {"context": tokens(11).detach()}),
     ],
-    ids=["window", "causal", "linformer", "context"],
+    ids=["window", "causal", "linformer", "linear", "context"],
 )
 def test_a_module_is_one_graph(module, wishes):
     x = tokens()
@@ -93,7 +97,7 @@ def test_an_exported_block_takes_every_length(tmp_path):
 
 def test_a_module_compiles_around_a_cache():
     module = Attention(D, H, Causal(), rope=Rope()).double()
-    x, cache = tokens().detach(), DynamicCache()
+    x, cache = tokens().detach(), cache_for(Causal())
     compiled = torch.compile(module, fullgraph=True, backend="aot_eager")
     with torch.no_grad():
         steps = [compiled(part, cache=cache) for part in x.split((30, 10), 1)]
@@ -106,6 +110,14 @@ def test_what_is_no_pattern_is_refused(mixing):
         ShapeError, match=r"pattern or mechanism such as .* attncost.pattern\(name\)"
     ):
         Attention(D, H, mixing)
+
+
+@pytest.mark.parametrize("use", [partial(Attention, D, H), cache_for], ids=["layer", "cache"])
+def test_what_has_a_price_and_no_code_is_refused(use):
+    for name in formulas.names():
+        with pytest.raises(UnsupportedOption, match=f"^{name} is priced and not run here:") as said:
+            use(formulas.load(name).examples()[0])
+        assert "\n" not in str(said.value)
 
 
 @pytest.mark.parametrize(

@@ -8,4 +8,5 @@ from attncost.nn.dynamic_cache import DynamicCache as DynamicCache
 from attncost.nn.multihead import MultiheadAttention as MultiheadAttention
 from attncost.nn.rolling_cache import RollingCache as RollingCache
 from attncost.nn.rope import Rope as Rope
+from attncost.nn.state_cache import StateCache as StateCache
 from attncost.nn.static_cache import StaticCache as StaticCache

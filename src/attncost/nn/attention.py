@@ -7,7 +7,6 @@ computes keys of each token once; attention over an encoder's output computes it
 call.
 """
 
-import math
 from typing import Final, cast, final
 
 from einops import rearrange
@@ -19,20 +18,16 @@ from attncost.core.dims import Dims
 from attncost.core.errors import ShapeError, UnsupportedOption
 from attncost.kernels.attention import attention as attend
 from attncost.mechanisms.interface import Mechanism
-from attncost.nn.ahead import reads_ahead
+from attncost.nn.attending import attending
 from attncost.nn.cache import Cache
 from attncost.nn.learned import learned
-from attncost.nn.rolling_cache import RollingCache
 from attncost.nn.rope import Rope
+from attncost.nn.state_cache import StateCache
+from attncost.nn.wishes import INEXACT, Asked, with_keys
 from attncost.patterns.full import Full
 from attncost.patterns.interface import Pattern
-from attncost.patterns.window import Window
 
 _EPSILON: Final = 1e-6  # As Qwen 3.
-_INEXACT: Final = (
-    "{} is an approximation that mixes all keys and weighs no pair, so it cannot honour {}: leave "
-    "it out, or take a pattern such as attncost.Window()."
-)
 
 
 @final
@@ -53,11 +48,11 @@ class Attention(nn.Module):
         qk_norm: Whether queries and keys are normalised, so that scores cannot grow without bound.
         rope: Turns queries and keys by their positions.
         dropout: Probability to drop a weight in training.
-        length: Keys, for a mechanism whose learned tensors depend on how many there are.
+        length: The most keys, for a mechanism whose learned tensors depend on how many there are.
 
     Raises:
         ShapeError: If the sizes do not fit together.
-        UnsupportedOption: If the mechanism cannot honour one of them.
+        UnsupportedOption: If the mechanism cannot honour one of them, or has no code.
 
     >>> import attncost as ac
     >>> Attention(64, 4, ac.Window(16), kv_heads=2)
@@ -84,6 +79,7 @@ class Attention(nn.Module):
     ) -> None:
         super().__init__()
         sizes = _sizes(d_model, heads, kv_heads, head_dim)
+        attention = attending(attention)
         _check(attention, dropout, length)
         if rope is not None:
             rope.turning(sizes.head_dim)
@@ -106,7 +102,7 @@ class Attention(nn.Module):
         *,
         key_mask: Bool[Tensor, "b _"] | None = None,
         segments: Int[Tensor, "b _"] | None = None,
-        cache: Cache | None = None,
+        cache: Cache | StateCache | None = None,
     ) -> Float[Tensor, "b n _"]:
         """Let every token read others.
 
@@ -116,23 +112,23 @@ class Attention(nn.Module):
             key_mask: True where a token may be read; with a cache, the new tokens alone, since the
                 cache remembers the older ones.
             segments: A number for each token of `x`; tokens with different numbers never meet.
-            cache: Keys and values of the tokens before `x`, which those of `x` join.
+            cache: Keys and values of the tokens before `x`, which those of `x` join, or the state
+                of a mechanism.
 
         Raises:
             ShapeError: If the tensors do not fit the module or each other.
             UnsupportedOption: If the pattern or mechanism cannot honour an argument.
         """
         self._check_tokens(x, context)
-        self._check_wishes(context, key_mask, segments, cache)
+        Asked(context, segments, cache, self.rope).check(self.attention)
         q, k, v = self._projected(x, context)
         first = 0 if cache is None else cache.tokens
         q, k = self._placed(q, self.q_norm, first), self._placed(k, self.k_norm, first)
         if isinstance(self.attention, Mechanism):
-            mixed = self.attention.attend(q, k, v, dict(self.learned.items()))
+            mixed = self._approximated(self.attention, (q, k, v), key_mask, cache)
         else:
             if cache is not None:
-                _check_cache(self.attention, cache, x.shape[1])
-                k, v, key_mask = cache.extend(k, v, key_mask)
+                k, v, key_mask = with_keys(self.attention, cache, x.shape[1]).extend(k, v, key_mask)
             mixed = attend(
                 q,
                 k,
@@ -144,6 +140,20 @@ class Attention(nn.Module):
             )
         out: Tensor = self.out(rearrange(mixed, "b h n d -> b n (h d)"))
         return out
+
+    def _approximated(
+        self,
+        mechanism: Mechanism,
+        qkv: tuple[Tensor, Tensor, Tensor],
+        key_mask: Tensor | None,
+        cache: Cache | StateCache | None,
+    ) -> Tensor:
+        """Return what a mechanism makes of queries, keys and values."""
+        q, k, v = qkv
+        own = dict(self.learned.items())
+        if isinstance(cache, StateCache):
+            return cache.stream(q, k, v, own, key_mask=key_mask)
+        return mechanism.attend(q, k, v, own, key_mask=key_mask)
 
     def extra_repr(self) -> str:
         """Return the pattern and the sizes, as `repr` shows them."""
@@ -187,36 +197,6 @@ class Attention(nn.Module):
                     f"{name} must have shape (batch, length, d_model = {self.d_model}), "
                     f"got {tuple(tokens.shape)}."
                 )
-        keys = x.shape[1] if context is None else context.shape[1]
-        if self.length is not None and keys != self.length:
-            raise ShapeError(
-                f"{self.attention} has learned tensors for {self.length} keys, got {keys}: bring "
-                "the input to this length, or make a module for the other one."
-            )
-
-    def _check_wishes(
-        self,
-        context: Tensor | None,
-        key_mask: Tensor | None,
-        segments: Tensor | None,
-        cache: Cache | None,
-    ) -> None:
-        wishes = {"key_mask": key_mask, "segments": segments, "cache": cache}
-        wanted = [name for name, value in wishes.items() if value is not None]
-        if wanted and isinstance(self.attention, Mechanism):
-            raise UnsupportedOption(_INEXACT.format(self.attention, wanted[0]))
-        if cache is not None and segments is not None:
-            raise UnsupportedOption(
-                "a cache does not remember segments: decode each document as its own sequence."
-            )
-        if context is None:
-            return
-        for name, value in {"segments": segments, "cache": cache, "rope": self.rope}.items():
-            if value is not None:
-                raise UnsupportedOption(
-                    f"{name} speaks of the tokens of one sequence, and context is another: leave "
-                    "one of the two out."
-                )
 
 
 def _sizes(d_model: int, heads: int, kv_heads: int | None, head_dim: int | None) -> Dims:
@@ -236,30 +216,9 @@ def _sizes(d_model: int, heads: int, kv_heads: int | None, head_dim: int | None)
 
 
 def _check(attention: Pattern | Mechanism, dropout: float, length: int | None) -> None:
-    if not isinstance(attention, Pattern | Mechanism):
-        raise ShapeError(
-            f"attention must be a pattern or mechanism such as attncost.Causal(), got "
-            f"{attention!r}; attncost.pattern(name) makes one by its name."
-        )
     if not 0 <= dropout < 1:
         raise ShapeError(f"dropout must lie in [0, 1), got {dropout}.")
     if dropout and isinstance(attention, Mechanism):
-        raise UnsupportedOption(_INEXACT.format(attention, "dropout"))
+        raise UnsupportedOption(INEXACT.format(attention, "dropout"))
     if length is not None and isinstance(attention, Pattern):
         raise ShapeError(f"{attention} takes every length: leave length out, got {length}.")
-
-
-def _check_cache(pattern: Pattern, cache: Cache, tokens: int) -> None:
-    """Refuse a cache that lacks keys which the pattern reads, one of them not yet there."""
-    # From the first token on, whose output the second may change.
-    if reads_ahead(pattern, max(2, cache.tokens + tokens)):
-        raise UnsupportedOption(
-            f"{pattern} reads ahead, where a cache has no tokens yet: take {pattern} & Causal(), "
-            "or compute all tokens in one call without a cache."
-        )
-    reach = pattern.width if isinstance(pattern, Window) else math.inf
-    if isinstance(cache, RollingCache) and cache.width < reach:
-        raise UnsupportedOption(
-            f"RollingCache({cache.width}) lets go of keys that {pattern} may read: take "
-            "cache_for(pattern)."
-        )

@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from attncost.core.errors import ShapeError
 from attncost.nn.attention import Attention
 from attncost.nn.cache import Cache
+from attncost.nn.state_cache import StateCache
 
 
 @final
@@ -57,7 +58,7 @@ class TransformerBlock(nn.Module):
         *,
         key_mask: Bool[Tensor, "b _"] | None = None,
         segments: Int[Tensor, "b _"] | None = None,
-        cache: Cache | None = None,
+        cache: Cache | StateCache | None = None,
     ) -> Float[Tensor, "b n d"]:
         """Add to every token what others and itself say.
 
@@ -65,7 +66,7 @@ class TransformerBlock(nn.Module):
             x: Tokens.
             key_mask: See `Attention`, as all others.
             segments: A number for each token; tokens with different numbers never meet.
-            cache: Keys and values of the tokens before `x`.
+            cache: Keys and values of the tokens before `x`, or a mechanism's state.
         """
         read = self.attention(
             self.attention_norm(x), key_mask=key_mask, segments=segments, cache=cache

@@ -60,13 +60,13 @@ class Cache(ABC):
             ShapeError: If they do not fit together or to what is held, or there is no room.
             UnsupportedOption: If gradients would have to flow through memory written in place.
         """
-        _check(k, v, key_mask)
+        check_new(k, v, key_mask)
         new = Tokens(k, v, key_mask)
         memory = self._memory
         if memory is not None and self._tokens == 0 and _odd(memory, new):
             memory = None
         if memory is not None:
-            _check_alike(memory, new)
+            check_alike(memory, new)
             memory = _writable(memory if key_mask is None else memory.masked())
         read = self._add(memory, new)
         self._tokens += new.length
@@ -95,17 +95,7 @@ class Cache(ABC):
         """
         if self._memory is None:
             return
-        batch = self._memory.k.shape[0]
-        if indices.dim() != 1 or indices.is_floating_point() or indices.dtype == torch.bool:
-            raise ShapeError(
-                "indices must be whole numbers with one axis, the sequences to keep, "
-                f"got {indices.dtype} of shape {tuple(indices.shape)}."
-            )
-        if bool(((indices < 0) | (indices >= batch)).any()):
-            raise ShapeError(
-                f"indices must lie between 0 and {batch - 1}, as the batch has {batch} sequences, "
-                f"got {indices.tolist()}."
-            )
+        check_indices(indices, self._memory.k.shape[0])
         self._memory = self._memory.selected(indices.to(self._memory.k.device))
 
     @final
@@ -147,7 +137,12 @@ def lasting(read: Tokens) -> Tokens:
     return read.copy() if torch.is_grad_enabled() else read
 
 
-def _check(k: Tensor, v: Tensor, key_mask: Tensor | None) -> None:
+def check_new(k: Tensor, v: Tensor, key_mask: Tensor | None) -> None:
+    """Say whether keys, values and mask of new tokens fit together.
+
+    Raises:
+        ShapeError: If they do not.
+    """
     if k.dim() != 4 or v.dim() != 4 or k.shape[:3] != v.shape[:3]:
         raise ShapeError(
             "k and v must have the axes (batch, kv_heads, length, features) and agree in the "
@@ -193,7 +188,30 @@ def _odd(memory: Tokens, new: Tokens) -> bool:
     )
 
 
-def _check_alike(memory: Tokens, new: Tokens) -> None:
+def check_indices(indices: Tensor, batch: int) -> None:
+    """Say whether indices choose sequences of a batch.
+
+    Raises:
+        ShapeError: If they do not.
+    """
+    if indices.dim() != 1 or indices.is_floating_point() or indices.dtype == torch.bool:
+        raise ShapeError(
+            "indices must be whole numbers with one axis, the sequences to keep, "
+            f"got {indices.dtype} of shape {tuple(indices.shape)}."
+        )
+    if bool(((indices < 0) | (indices >= batch)).any()):
+        raise ShapeError(
+            f"indices must lie between 0 and {batch - 1}, as the batch has {batch} sequences, "
+            f"got {indices.tolist()}."
+        )
+
+
+def check_alike(memory: Tokens, new: Tokens) -> None:
+    """Say whether new tokens are like those before.
+
+    Raises:
+        ShapeError: If they are not.
+    """
     if _odd(memory, new):
         raise ShapeError(
             f"the cache holds {_look(memory)}, got {_look(new)}: use one cache for each layer, "

@@ -12,12 +12,13 @@ def learned(mechanism: Mechanism, length: int | None, sizes: Dims) -> nn.Paramet
     """Return fresh parameters, normal with a variance of 1 / (the last axis, which is summed over).
 
     What is summed so keeps its variance: LeCun et al. 1998, "Efficient BackProp". For Linformer a
-    mixture of keys is as large as a key at every length; the variance 1 / rank of its Theorem 2
-    would multiply scores by sqrt(length / rank).
+    mixture of `length` keys is as large as a key, whatever `length` is; the variance 1 / rank of
+    its Theorem 2 would multiply scores by sqrt(length / rank). A mixture of fewer keys is smaller,
+    by sqrt(keys / length): half as large for a quarter of them.
 
     Args:
         mechanism: Names the tensors and their shapes.
-        length: Keys, needed if the shapes depend on it.
+        length: The most keys, needed if the shapes depend on it.
         sizes: All other sizes.
 
     Raises:
@@ -27,7 +28,7 @@ def learned(mechanism: Mechanism, length: int | None, sizes: Dims) -> nn.Paramet
         raise ShapeError(
             f"{mechanism} takes every length: leave length out, got {length}."
             if length is not None
-            else f"{mechanism} learns tensors for one number of keys: give length, such as "
+            else f"{mechanism} learns tensors for a greatest number of keys: give length, such as "
             "length=512."
         )
     if length is not None and length < 1:

@@ -22,6 +22,7 @@ from torch.nn.functional import linear
 from attncost.core.errors import ShapeError, UnsupportedOption
 from attncost.kernels.attention import attention
 from attncost.kernels.weights import attention_weights
+from attncost.nn.extra_keys import check_pattern, extra_keys
 from attncost.nn.jagged import nested_like, packed
 from attncost.nn.torch_masks import TorchMasks
 from attncost.patterns.full import Full
@@ -213,7 +214,7 @@ class MultiheadAttention(nn.MultiheadAttention):
     ) -> tuple[Float[Tensor, "b h n d"], Float[Tensor, "b h n s"] | None]:
         """Return what the heads read, and with which weights."""
         q, k, v = qkv
-        pattern, key_mask, bias = masks.reading(self.pattern, q, k, more=_more(self))
+        pattern, key_mask, bias = masks.reading(self.pattern, q, k, more=extra_keys(self))
         k, v = self._followed(k, self.bias_k), self._followed(v, self.bias_v)
         out = attention(
             q,
@@ -263,7 +264,7 @@ class MultiheadAttention(nn.MultiheadAttention):
         same = inputs[0] is inputs[1] is inputs[2]
         tokens = (query.tokens,) * 3 if same else (query.tokens, key.tokens, value.tokens)
         qkv = self._heads(tokens, "b n (h d)", "b")
-        if query.lengths == key.lengths and self.pattern.relative and not _more(self):
+        if query.lengths == key.lengths and self.pattern.relative and not extra_keys(self):
             out, _ = self._attend(qkv, masks, False, query.segments())
         else:
             cuts = [x.split(of.lengths, 2) for x, of in zip(qkv, (query, key, key), strict=True)]
@@ -271,27 +272,3 @@ class MultiheadAttention(nn.MultiheadAttention):
                 [self._attend(one, masks, False)[0] for one in zip(*cuts, strict=True)], 2
             )
         return nested_like(inputs[0], self._joined(out, "b n (h d)", "b"), query.lengths)
-
-
-def _more(module: nn.MultiheadAttention) -> int:
-    """Return how many keys follow those of a call."""
-    return (module.bias_k is not None) + bool(module.add_zero_attn)
-
-
-def check_pattern(module: nn.MultiheadAttention, pattern: Pattern) -> None:
-    """Say whether a module can read by a pattern.
-
-    Raises:
-        ShapeError: If it is none.
-        UnsupportedOption: If the module adds keys, which stand nowhere, and it is not `Full`.
-    """
-    if not isinstance(pattern, Pattern):
-        raise ShapeError(
-            f"pattern must be a pattern such as attncost.Causal(), got {pattern!r}; "
-            "attncost.pattern(name) makes one by its name."
-        )
-    if _more(module) and not isinstance(pattern, Full):
-        raise UnsupportedOption(
-            "the keys of add_bias_kv and add_zero_attn have no position that a pattern could "
-            f"read, got {pattern}: leave them out or take Full()."
-        )

@@ -9,7 +9,8 @@ from fnmatch import fnmatchcase
 from torch import nn
 
 from attncost.core.errors import UnknownName, UnsupportedOption
-from attncost.nn.multihead import MultiheadAttention, check_pattern
+from attncost.nn.extra_keys import check_pattern
+from attncost.nn.multihead import MultiheadAttention
 from attncost.patterns.full import Full
 from attncost.patterns.interface import Pattern
 
@@ -39,7 +40,7 @@ def swap_multihead(
     Raises:
         UnknownName: If there is no such module, or none that `where` fits.
         UnsupportedOption: If one is of a class made from `torch.nn.MultiheadAttention`, or adds
-            keys that a pattern cannot read.
+            keys that a pattern cannot read, or if a mechanism is given.
     """
     every = {
         name: one

@@ -4,7 +4,7 @@ import pytest
 import torch
 from tests.integrations.hf import zoo
 
-from attncost import Causal, Fixed, Full, Linformer, UnsupportedOption, Window, hf
+from attncost import Causal, Fixed, Full, Linear, Linformer, UnsupportedOption, Window, hf
 from attncost.integrations.hf.watch import _WATCHERS
 
 H, D = 4, 16
@@ -43,13 +43,40 @@ def test_it_reads_in_80_columns():
     assert "EncDecAttention: Full() by" in text
 
 
-def test_layers_that_make_no_exact_call_are_listed():
+def test_approximations_are_priced_beside_exact_calls():
     model = zoo.ZOO["vit"]()
     with hf.swap(model, Linformer(rank=4), length=17, layers=[1]):
         found = hf.explain(model, **zoo.inputs("vit"))
-    assert found.others == ("layers.1.attention",)
-    assert str(found).splitlines()[-1] == "  not seen: layers.1.attention"
+    assert found.others == ()
     assert [call.name for call in found.calls] == ["layers.0.attention", "layers.2.attention"]
+    (call,) = found.approximations
+    assert (call.name, call.mechanism) == ("layers.1.attention", Linformer(rank=4))
+    mixtures, attention = 2 * 2 * 2 * H * 4 * 17 * D, 2 * 4 * H * 17 * 4 * D
+    assert call.cost.executed == mixtures + attention
+    said = " ".join(str(found).split())
+    assert "mask, and 69.6 kFLOPs executed in 1 calls of approximations" in said
+    assert "layers.1.attention: Linformer(rank=4" in said
+    assert "note (1 calls): an approximation: weights that were trained with another" in said
+    assert max(map(len, str(found).splitlines())) <= 80
+
+
+def test_what_has_no_state_in_a_cache_of_transformers_is_said():
+    model = zoo.ZOO["llama"]()
+    with hf.swap(model, Linear(causal=True)):
+        found = hf.explain(model, **zoo.inputs("llama"))
+    assert found.calls == ()
+    said = " ".join(str(found).split())
+    assert "executed in 3 calls of approximations model.layers.0.self_attn: Linear(" in said
+    assert "note (3 calls): caches of transformers hold keys and no state, so a token more" in said
+
+
+def test_layers_that_are_not_reached_are_listed():
+    model = zoo.ZOO["llama"]()
+    model.model.layers[1].forward = lambda hidden, **_: hidden
+    with hf.swap(model, Window(5)):
+        found = hf.explain(model, **zoo.inputs("llama"))
+    assert found.others == ("model.layers.1.self_attn",)
+    assert str(found).splitlines()[-1] == "  not seen: model.layers.1.self_attn"
 
 
 def test_a_registered_name_is_explained_too():

@@ -8,7 +8,7 @@ import attncost as ac
 from attncost import ShapeError, UnknownName, UnsupportedOption
 from attncost.measure.subjects.case import Case
 from attncost.measure.subjects.layer import layer_subjects
-from attncost.mechanisms.spelling import known
+from attncost.mechanisms.spelling import runnable
 
 
 def outputs(n, **wishes):
@@ -26,7 +26,7 @@ def flops(subject, n):
 
 def test_everything_that_is_found_is_a_subject():
     subjects = layer_subjects(d_model=16, heads=2)
-    found = ("naive", *known())
+    found = ("naive", *runnable())
     assert [(subject.labels["attention"], subject.labels["qkv"]) for subject in subjects] == [
         (name, qkv) for name in found for qkv in ("separate", "fused")
     ]
@@ -148,6 +148,8 @@ def test_random_numbers_of_the_caller_are_left_alone_and_weights_are_always_the_
         ({"attentions": ["window:wide=1"]}, UnknownName, "did you mean 'width'"),
         ({"attentions": ["naive:width=1"]}, ShapeError, "naive takes no parameters"),
         ({"qkv": ["joint"]}, UnknownName, "Known: fused, separate"),
+        ({"attentions": ["nystrom"]}, UnsupportedOption, "nystrom is priced and not run here"),
+        ({"attentions": ["linear:causal=2"]}, ShapeError, "causal"),
         ({"kernels": ["foldd"]}, UnknownName, "did you mean 'folded'"),
         ({"kernels": ["loop"]}, UnsupportedOption, "'loop' cannot run any of them here: it takes"),
     ],

@@ -67,7 +67,9 @@ def test_training_returns_the_gradients_of_plain_float64_attention(name, kernel)
 
 
 @pytest.mark.parametrize("qkv", ["separate", "fused"])
-@pytest.mark.parametrize("name", ["naive", "causal", "window:width=5", "strided:stride=4"])
+@pytest.mark.parametrize(
+    "name", ["naive", "causal", "window:width=5", "strided:stride=4", "linear:causal=1"]
+)
 def test_a_decoded_token_is_the_last_row_of_the_causal_forward_pass(name, qkv):
     written = "causal" if name == "naive" else name
     (decoding,), (forward,) = subjects(name, qkv=[qkv]), subjects(written, qkv=[qkv])
@@ -78,7 +80,7 @@ def test_a_decoded_token_is_the_last_row_of_the_causal_forward_pass(name, qkv):
         torch.testing.assert_close(step(), expected, rtol=1e-5, atol=1e-5)
 
 
-@pytest.mark.parametrize("name", ["naive", "causal", "window:width=6"])
+@pytest.mark.parametrize("name", ["naive", "causal", "window:width=6", "linear:causal=1"])
 def test_a_cache_does_not_grow_from_call_to_call(name):
     (subject,) = subjects(name)
     step = subject.prepare(Case(length=200, mode="decode"))
@@ -110,6 +112,8 @@ def test_gradients_are_gone_when_the_next_call_begins():
     [
         ("naive", "auto"),
         ("linformer:rank=4", "auto"),
+        ("linear", "auto"),
+        ("linear:feature_map=softmax,causal=1", "auto"),
         *product(["full", "window:width=8", "bigbird:block=8"], KERNELS),
     ],
 )
@@ -153,6 +157,21 @@ def test_one_token_more_costs_its_projections_and_the_keys_that_it_reads(name, r
     assert keys_and_values < found.bytes < 2 * keys_and_values
 
 
+def test_one_token_more_costs_the_same_beside_a_state_however_many_came_before():
+    (subject,) = subjects("linear:causal=1")
+    for n in (1, 200):
+        case = Case(length=n, batch=2, mode="decode")
+        found, step = subject.predict(case), subject.prepare(case)
+        with torch.inference_mode(), FlopCounterMode(display=False) as counter:
+            step()
+        assert found.linear == 2 * 8 * 32**2
+        # Written to the state, or read one by one, and read.
+        assert found.core >= 2 * 4 * 32 * 8
+        assert found.linear + found.core == counter.get_total_flops()
+        state = 2 * HEADS * 8 * 8 * 4
+        assert state < found.bytes < 4 * state
+
+
 def test_bytes_follow_the_type():
     (subject,) = subjects("full")
     single, half = (subject.predict(Case(length=64, dtype=name)) for name in DTYPES[::2])
@@ -162,7 +181,7 @@ def test_bytes_follow_the_type():
 @pytest.mark.parametrize("mode", ["forward", "training", "decode"])
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_weights_inputs_and_outputs_are_of_the_type_asked_for(dtype, mode):
-    for subject in subjects("naive", "causal", "window:width=4"):
+    for subject in subjects("naive", "causal", "window:width=4", "linear:causal=1"):
         case = Case(length=16, batch=3, dtype=dtype, mode=mode)
         output = subject.prepare(case)()
         outputs = output if isinstance(output, tuple) else (output,)
@@ -172,7 +191,7 @@ def test_weights_inputs_and_outputs_are_of_the_type_asked_for(dtype, mode):
             assert output.shape == (3, 1 if mode == "decode" else 16, 32)
 
 
-@pytest.mark.parametrize("name", ["full", "longformer", "linformer"])
+@pytest.mark.parametrize("name", ["full", "longformer", "linformer", "linear"])
 def test_what_cannot_write_token_by_token_is_refused_before_it_runs(name):
     (subject,) = subjects(name)
     for ask in (subject.predict, subject.prepare):
@@ -183,7 +202,7 @@ def test_what_cannot_write_token_by_token_is_refused_before_it_runs(name):
 def test_a_call_leaves_modes_and_defaults_as_they_were_and_works_inside_any():
     state = torch.get_rng_state()
     for mode in ("forward", "training", "decode"):
-        (subject,) = subjects("causal")
+        (subject,) = subjects("linear:causal=1" if mode == "decode" else "causal")
         with torch.inference_mode():
             call = subject.prepare(Case(length=16, mode=mode))
             inside = call()

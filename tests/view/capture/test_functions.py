@@ -195,6 +195,20 @@ def test_an_approximation_weighs_no_pair_and_is_no_layer():
     assert [*Functions().layers(model)] == ["1", "2"]
 
 
+@pytest.mark.parametrize("mechanism", [ac.Linformer(2), ac.Linear(causal=True)], ids=str)
+def test_nor_does_what_it_calls_compare_tokens(mechanism):
+    length = N if isinstance(mechanism, ac.Linformer) else None
+    layers = [ac.nn.Attention(16, H, mechanism, length=length), ac.nn.Attention(16, H)]
+    model, x = nn.Sequential(*layers), drawn(B, N, 16)
+    with ac.capture(model, layers=lambda name, module: name == "0") as alone:
+        out = model(x)
+    with ac.capture(layers[0]) as whole, ac.capture(model) as both:
+        assert torch.equal(model(x), out)
+    assert (alone.names, alone.missed) == ((), ("0",))
+    assert whole.names == ()
+    assert both.names == ("1",)
+
+
 def test_nested_tensors_are_refused_in_words():
     q = torch.nested.nested_tensor([torch.ones(H, 3, D), torch.ones(H, 2, D)], layout=torch.jagged)
     with (

@@ -55,12 +55,12 @@ def attend(
     reads = told(module, query, key, attention_mask, wanted)
     own = hung(module)
     thing = usual if own is None else own.attention
-    if isinstance(thing, Mechanism):
-        learned = {} if own is None else own.learned()
-        out = approximated(thing, learned, (query, key, value), reads, wanted)
-        return out.transpose(1, 2).contiguous(), None
     if key.shape[2] != reads.sizes[2]:  # the end of a static cache is not filled yet
         key, value = (x[:, :, : reads.sizes[2]] for x in (key, value))
+    if isinstance(thing, Mechanism):
+        learned = {} if own is None else own.learned()
+        out = approximated(module, thing, learned, (query, key, value), (reads, wanted))
+        return out.transpose(1, 2).contiguous(), None
     pattern, wishes = settled(module, thing, reads, wanted, query)
     unread = isinstance(attention_mask, Reads) and reads.dense is not None
     apart = shifted(pattern, wishes, unread=unread)

@@ -12,6 +12,7 @@ from attncost.core.errors import AttnCostError, ShapeError
 from attncost.integrations.hf.attend import attend
 from attncost.integrations.hf.masks import mask
 from attncost.mechanisms.interface import Mechanism
+from attncost.nn.attending import attending
 from attncost.patterns.full import Full
 from attncost.patterns.interface import Pattern
 
@@ -40,12 +41,9 @@ def register(name: str, attention: Pattern | Mechanism = _FULL) -> str:
     Raises:
         AttnCostError: If transformers is not there, or older than 5.24.
         ShapeError: If the name is taken or means something else to transformers.
+        UnsupportedOption: If the mechanism has a formula and no code.
     """
-    if not isinstance(attention, Pattern | Mechanism):
-        raise ShapeError(
-            f"attention must be a pattern or mechanism such as attncost.Window(256), got "
-            f"{attention!r}."
-        )
+    attention = attending(attention)
     functions, masks = interfaces()
     _check(name, attention, {*functions, *masks, "eager"})
     functions.register(name, partial(attend, usual=attention))

@@ -39,8 +39,8 @@ def settled(
     bias = None if asked.position_bias is None else asked.position_bias[..., :m]
     if reads.aligned or isinstance(both, Full):
         hidden = reads.dense
-        wishes["key_mask"] = _for_all(reads.key_mask, batch)
-        wishes["segments"] = _for_all(reads.segments, batch)
+        wishes["key_mask"] = for_all(reads.key_mask, batch)
+        wishes["segments"] = for_all(reads.segments, batch)
     else:
         at, of = reads.positions(query.device)
         hidden, both = reads.mask() & pattern.allowed(at[:, None], of), Full()
@@ -67,7 +67,8 @@ def _check_places(module: nn.Module, pattern: Pattern, reads: Reads) -> None:
         )
 
 
-def _for_all(mask: Tensor | None, batch: int) -> Tensor | None:
+def for_all(mask: Tensor | None, batch: int) -> Tensor | None:
+    """Return a mask with a row for every sequence."""
     return mask if mask is None or mask.shape[0] == batch else mask.expand(batch, -1)
 
 

@@ -15,6 +15,7 @@ from attncost.integrations.hf.hung import PLACE, Attends, hung
 from attncost.integrations.hf.layers import Choice, attention_layers, unserved
 from attncost.integrations.hf.register import EXACT, interfaces, ours, register
 from attncost.mechanisms.interface import Mechanism
+from attncost.nn.attending import attending
 from attncost.nn.learned import learned, needs_length
 from attncost.patterns.interface import Pattern
 
@@ -115,7 +116,7 @@ def swap(
         attention: What the chosen layers read.
         layers: Numbers of layers, a name with wildcards such as "encoder.*", or a function of name
             and module; every layer of self-attention if left out.
-        length: Tokens of every sequence, for a mechanism whose learned tensors depend on it.
+        length: The most tokens of a sequence, for a mechanism whose learned tensors depend on it.
 
     Returns:
         A handle: `restore()` takes the change back, and so does leaving it as a context.
@@ -123,13 +124,10 @@ def swap(
     Raises:
         ShapeError: If no layer was chosen, or a mechanism lacks its length.
         UnknownName: If no layer has such a name.
-        UnsupportedOption: If the model does not ask transformers for its attention function.
+        UnsupportedOption: If the model does not ask transformers for its attention function, or
+            the mechanism has a formula and no code.
     """
-    if not isinstance(attention, Pattern | Mechanism):
-        raise ShapeError(
-            "attention must be a pattern or mechanism such as attncost.Window(256), got "
-            f"{attention!r}."
-        )
+    attention = attending(attention)
     chosen = attention_layers(model, layers)
     swapped = Swapped(model, attention, chosen)
     with ExitStack() as stack:
@@ -214,8 +212,8 @@ def _of(module: Any, attention: Pattern | Mechanism, length: int | None) -> Atte
     )
     if length is None and needs_length(attention, sizes):
         raise ShapeError(
-            f"{attention} learns tensors for one length: say which with length=, the tokens of "
-            "every sequence."
+            f"{attention} learns tensors for a greatest length: say which with length=, the most "
+            "tokens of a sequence."
         )
     like = next(module.parameters())
     own = dict(learned(attention, length, sizes).items())

@@ -4,26 +4,25 @@ naive    softmax(q kᵀ / √d) v, as articles write it: all scores in memory
 """
 
 import math
-from abc import ABC, abstractmethod
-from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Final, TypeAlias, final
+from typing import Final, final
 
-import torch
 from jaxtyping import Float
-from torch import Tensor, nn
+from torch import Tensor
 
+from attncost.core.counts import Count
 from attncost.core.dims import Dims
-from attncost.core.errors import ShapeError, UnknownName, UnsupportedOption
+from attncost.core.errors import ShapeError, UnknownName
 from attncost.core.options import Options
 from attncost.cost.counting.apis.ours import called
 from attncost.kernels.attention import attention
 from attncost.kernels.choose import every, ranked
 from attncost.kernels.interface import Call
+from attncost.measure.subjects.approximate import Approximate
 from attncost.measure.subjects.case import Case
-from attncost.measure.subjects.modes import Training, counted
+from attncost.measure.subjects.core import Attend, Core, Draw, Projected
 from attncost.mechanisms.interface import Mechanism
-from attncost.mechanisms.spelling import known, spelled
+from attncost.mechanisms.spelling import known, runnable, to_run
 from attncost.nn.cache import Cache
 from attncost.nn.cache_for import cache_for
 from attncost.nn.static_cache import StaticCache
@@ -32,39 +31,6 @@ from attncost.patterns.window import Window
 
 NAIVE: Final = "naive"
 AUTO: Final = "auto"
-
-Attend: TypeAlias = Callable[[Tensor, Tensor, Tensor], Tensor]
-# Makes a tensor of random numbers where a call is made.
-Draw: TypeAlias = Callable[[tuple[int, ...], torch.Generator], Tensor]
-
-
-class Core(ABC):
-    """One way to attend."""
-
-    @property
-    @abstractmethod
-    def kernel(self) -> str:
-        """What it asks for: `auto`, a kernel, or its own name if it has one way alone."""
-
-    @abstractmethod
-    def attend(self, dims: Dims, draw: Draw) -> Attend:
-        """Return what computes it at given sizes."""
-
-    @abstractmethod
-    def cost(self, dims: Dims, case: Case) -> tuple[int, int]:
-        """Return the FLOPs that are executed and the bytes that are moved; in training both ways.
-
-        Raises:
-            UnsupportedOption: If it cannot run in the case.
-        """
-
-    @abstractmethod
-    def cache(self, tokens: int) -> tuple[Cache, int]:
-        """Return an empty cache for as many tokens, and how many keys the last of them reads.
-
-        Raises:
-            UnsupportedOption: If it cannot write token by token.
-        """
 
 
 @final
@@ -87,14 +53,15 @@ class Naive(Core):
         Of all pairs the products write scores and read weights, which have been written; going
         back, those and their gradients.
         """
+        dims = _one_more(dims, dims.kv_length + 1) if case.mode == "decode" else dims
         pairs = dims.batch * dims.heads * dims.length * dims.kv_length
         rows = 2 * dims.batch * dims.heads * (dims.length + dims.kv_length) * dims.head_dim
         passes = 3 if case.mode == "training" else 1
         return 4 * passes * pairs * dims.head_dim, passes * (3 * pairs + rows) * dims.itemsize
 
-    def cache(self, tokens: int) -> tuple[Cache, int]:
-        """Return one of fixed memory."""
-        return StaticCache(tokens), tokens
+    def after(self, attend: Attend, held: Projected) -> Attend:
+        """Read all keys from fixed memory."""
+        return _beside(StaticCache(held[1].shape[2] + 1), attend, held)
 
 
 @final
@@ -123,6 +90,8 @@ class Exact(Core):
 
         A fused kernel keeps no scores and computes them again for the backward pass.
         """
+        if case.mode == "decode":
+            dims = _one_more(dims, self._read(dims.kv_length + 1))
         name, call = self.runs(dims, case), self._call(dims, case)
         found = replace(called(call, every()[name]), learns=(call.grad,) * 3)
         cost = found.forward() + found.backward()
@@ -140,73 +109,18 @@ class Exact(Core):
         reason: str | None = every()[self.wanted].refuses(self._call(dims, case))
         return reason
 
-    def cache(self, tokens: int) -> tuple[Cache, int]:
-        """Return what the pattern needs; of a window no more is read than its width."""
-        read = min(tokens, self.pattern.width) if isinstance(self.pattern, Window) else tokens
-        return cache_for(self.pattern, length=tokens), read
+    def after(self, attend: Attend, held: Projected) -> Attend:
+        """Read keys of the cache that the pattern needs."""
+        return _beside(cache_for(self.pattern, length=held[1].shape[2] + 1), attend, held)
+
+    def _read(self, tokens: int) -> int:
+        """Return how many keys the last of so many tokens reads from its cache."""
+        cache_for(self.pattern, length=tokens)  # refuses what cannot write token by token
+        return min(tokens, self.pattern.width) if isinstance(self.pattern, Window) else tokens
 
     def _call(self, dims: Dims, case: Case) -> Call:
         grad = case.mode == "training"
         return Call(self.pattern, dims, Options(), device=case.device, grad=grad)
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class Approximate(Core):
-    """A mechanism, with random learned tensors of the length that it is asked for."""
-
-    mechanism: Mechanism
-    name: str
-
-    @property
-    def kernel(self) -> str:
-        """Its name."""
-        return self.name
-
-    def attend(self, dims: Dims, draw: Draw) -> Attend:
-        """Return it with its learned tensors."""
-        generator = torch.Generator().manual_seed(0)
-        shapes = self.mechanism.parameters(dims)
-        return Mixing(
-            self.mechanism,
-            {name: draw(shape, generator) / math.sqrt(shape[-1]) for name, shape in shapes.items()},
-        )
-
-    def cost(self, dims: Dims, case: Case) -> tuple[int, int]:
-        """Return what it says itself, and count what it does on the way back."""
-        found = self.mechanism.cost(dims)
-        if case.mode != "training":
-            return int(found.executed), int(found.bytes)
-        rows = (dims.batch, dims.heads, dims.length, dims.head_dim)
-        q, k, v = (torch.empty(rows, device="meta", requires_grad=True) for _ in range(3))
-        mixing = self.attend(dims, lambda shape, _: torch.empty(shape, device="meta"))
-        assert isinstance(mixing, nn.Module)
-        both = counted(Training(mixing, q, k, v), case.device)
-        return both.linear + both.core, 3 * int(found.bytes)
-
-    def cache(self, tokens: int) -> tuple[Cache, int]:
-        """Refuse, as it weighs no pairs."""
-        raise UnsupportedOption(
-            f"a cache holds keys that a pattern reads, and {self.mechanism} is none: run the whole "
-            "sequence."
-        )
-
-
-@final
-class Mixing(nn.Module):
-    """A mechanism with its learned tensors."""
-
-    def __init__(self, mechanism: Mechanism, learned: dict[str, Tensor]) -> None:
-        super().__init__()
-        self.mechanism = mechanism
-        self.learned = nn.ParameterDict({name: nn.Parameter(x) for name, x in learned.items()})
-
-    def forward(
-        self, q: Float[Tensor, "b h n d"], k: Float[Tensor, "b h m d"], v: Float[Tensor, "b h m e"]
-    ) -> Float[Tensor, "b h n e"]:
-        """Approximate attention."""
-        mixed: Tensor = self.mechanism.attend(q, k, v, dict(self.learned.items()))
-        return mixed
 
 
 def naive(
@@ -216,21 +130,42 @@ def naive(
     return (q @ k.mT / math.sqrt(q.shape[-1])).softmax(-1) @ v
 
 
+def _one_more(dims: Dims, keys: Count) -> Dims:
+    """Return the sizes of one query that reads so many keys."""
+    return replace(dims, length=1, kv_length=keys)
+
+
+def _beside(cache: Cache, attend: Attend, held: Projected) -> Attend:
+    """Return what attends to one token beside the keys of a cache, which then forgets it."""
+    _, keys, values = held
+    cache.extend(keys, values)
+    tokens = cache.tokens
+
+    def step(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+        k, v, _ = cache.extend(k, v)
+        out = attend(q, k, v)
+        cache.crop(tokens)
+        return out
+
+    return step
+
+
 def core(name: str) -> Core:
     """Return what a name spells: `naive`, a pattern for any kernel, a mechanism.
 
     Raises:
         ShapeError: If a parameter is none, or `naive` is given one.
         UnknownName: If there is none of this name, or it has no such parameter.
+        UnsupportedOption: If it is a formula, which nothing here computes.
     """
     if name == NAIVE:
         return Naive()
-    word, names = name.partition(":")[0], (NAIVE, *known())
+    word = name.partition(":")[0]
     if word == NAIVE:
         raise ShapeError(f"naive takes no parameters, got {name!r}.")
-    if word not in names:
-        raise UnknownName("attention", word, names)
-    thing = spelled(name)
+    if word not in known():
+        raise UnknownName("attention", word, (NAIVE, *runnable()))
+    thing = to_run(name)
     return Approximate(thing, word) if isinstance(thing, Mechanism) else Exact(thing)
 
 

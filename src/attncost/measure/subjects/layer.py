@@ -5,7 +5,8 @@
 All layers of one call share their weights, so they compute the same function wherever their
 attention does. No dropout and no mask of padding. A token more than a cache holds is projected,
 joins the keys and values, and reads them; that is timed, and so is taking it back. A window's cache
-makes room for it once and not again, so what it copies now and then is left out.
+makes room for it once and not again, so what it copies now and then is left out. A mechanism that
+streams reads its state in place of keys.
 """
 
 from collections.abc import Callable, Sequence
@@ -22,18 +23,18 @@ from attncost.measure.laws.predicted import Predicted
 from attncost.measure.subjects.attends import (
     AUTO,
     NAIVE,
-    Core,
     Exact,
     changing,
     core,
     in_kernels,
 )
 from attncost.measure.subjects.case import Case
+from attncost.measure.subjects.core import Core
 from attncost.measure.subjects.lengths import usual_lengths
 from attncost.measure.subjects.modes import Decode, Forward, Timed, Training, place
 from attncost.measure.subjects.projections import WAYS, SelfAttention, Weights, uniform, weights_of
 from attncost.measure.subjects.subject import Subject
-from attncost.mechanisms.spelling import known
+from attncost.mechanisms.spelling import runnable
 
 QKV: Final = tuple(WAYS)
 
@@ -64,14 +65,14 @@ def layer_subjects(
     Raises:
         ShapeError: If the heads do not divide the features.
         UnknownName: If there is no such attention, way to project or kernel.
-        UnsupportedOption: If no attention can run in one of the kernels.
+        UnsupportedOption: If no attention can run in one of the kernels, or one is a formula.
     """
     if heads < 1 or d_model < 1 or d_model % heads:
         raise ShapeError(f"heads must divide d_model, got {heads} heads for {d_model} features.")
     for way in qkv:
         if way not in WAYS:
             raise UnknownName("way to project q, k and v", way, WAYS)
-    names = (NAIVE, *known()) if attentions is None else attentions
+    names = (NAIVE, *runnable()) if attentions is None else attentions
     layer = _Layer(d_model, heads, weights_of(d_model))
     found = _variants(layer, {name: core(name) for name in names}, tuple(kernels))
     return tuple(_subject(layer, name, way, one) for name, one in found for way in qkv)
@@ -86,13 +87,12 @@ class _Layer:
     heads: int
     weights: Weights
 
-    def dims(self, case: Case, *, length: int | None = None, keys: int | None = None) -> Dims:
-        """Return the sizes of attention in a case."""
+    def dims(self, case: Case) -> Dims:
+        """Return the sizes of attention in a case, of `decode` before the token comes."""
         return Dims(
             batch=case.batch,
             heads=self.heads,
-            length=case.length if length is None else length,
-            kv_length=keys,
+            length=case.length,
             head_dim=self.d_model // self.heads,
             itemsize=case.torch_dtype.itemsize,
         )
@@ -164,26 +164,16 @@ def _prepared(layer: _Layer, way: str, one: Core, case: Case) -> Timed:
 
 
 def _filled(module: SelfAttention, x: Tensor, one: Core) -> Callable[[], Tensor]:
-    """Fill a cache with all tokens but the last, and return the step that reads that one."""
-    held = x.shape[1] - 1
-    cache, _ = one.cache(x.shape[1])
-    _, k, v = module.projected(x[:, :held])
-    cache.extend(k, v)
-    token = x[:, held:]
-
-    def step() -> Tensor:
-        out: Tensor = module(token, cache)
-        cache.crop(held)
-        return out
-
-    return step
+    """Remember all tokens but the last, and return the step that reads that one."""
+    attend = one.after(module.attend, module.projected(x[:, :-1]))
+    return partial(module, x[:, -1:], attend)
 
 
 def _predicted(layer: _Layer, one: Core, case: Case) -> Predicted:
-    dims, passes = layer.dims(case), 3 if case.mode == "training" else 1
-    if case.mode == "decode":
-        _, keys = one.cache(case.length + 1)
-        dims = layer.dims(case, length=1, keys=keys)
-    executed, moved = one.cost(dims, case)
-    linear = 8 * passes * case.batch * dims.length * layer.d_model**2
+    executed, moved = one.cost(layer.dims(case), case)
+    passes, tokens = (
+        3 if case.mode == "training" else 1,
+        1 if case.mode == "decode" else case.length,
+    )
+    linear = 8 * passes * case.batch * tokens * layer.d_model**2
     return Predicted(linear=linear, core=executed, bytes=moved)

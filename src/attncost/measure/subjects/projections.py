@@ -13,10 +13,8 @@ from einops import rearrange
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from attncost.measure.subjects.attends import Attend
-from attncost.nn.cache import Cache
+from attncost.measure.subjects.core import Attend, Projected
 
-Projected: TypeAlias = tuple[Tensor, Tensor, Tensor]
 # What projects to queries, keys and values, and what mixes the heads, by way, type and device.
 Weights: TypeAlias = Callable[[str, torch.dtype, torch.device], tuple[nn.Module, nn.Module]]
 
@@ -67,13 +65,12 @@ class SelfAttention(nn.Module):
         self.heads, self.attend = heads, attend
 
     def forward(
-        self, x: Float[Tensor, "b n f"], cache: Cache | None = None
+        self, x: Float[Tensor, "b n f"], attend: Attend | None = None
     ) -> Float[Tensor, "b n f"]:
-        """Compute the layer without a mask of padding, behind the tokens of a cache."""
-        q, k, v = self.projected(x)
-        if cache is not None:
-            k, v, _ = cache.extend(k, v)
-        mixed: Tensor = self.output(rearrange(self.attend(q, k, v), "b h n d -> b n (h d)"))
+        """Compute the layer without a mask of padding, by another way to attend if one is given."""
+        attend = self.attend if attend is None else attend
+        q, k, v = self.projected(x)  # held to the end, as models hold them
+        mixed: Tensor = self.output(rearrange(attend(q, k, v), "b h n d -> b n (h d)"))
         return mixed
 
     def projected(self, x: Float[Tensor, "b n f"]) -> Projected:

@@ -59,6 +59,7 @@ def chosen(model: nn.Module, choice: Choice) -> Chosen:
     ]
     if not every.keys() & wanted.keys():
         found = [(_ANY, wanted)]
+    others = tuple(name for name in others if name not in wanted)
     return Chosen(tuple((host, layers) for host, layers in found if layers), others)
 
 

@@ -26,6 +26,7 @@ from torch.overrides import (
 
 from attncost.integrations.hf.layers import crosses
 from attncost.kernels.attention import attention
+from attncost.mechanisms.interface import Mechanism
 from attncost.nn.attention import Attention
 from attncost.nn.multihead import MultiheadAttention
 from attncost.patterns.interface import Pattern
@@ -147,6 +148,9 @@ class _Watch:
         plain = theirs and not any(module.children())
         if plain or isinstance(module, torch.jit.ScriptModule):
             return None
+        if isinstance(module, Attention) and isinstance(module.attention, Mechanism):
+            # What it may call compares queries with mixtures of tokens.
+            return partial(self._apart, module.forward)
         if type(module).forward is nn.MultiheadAttention.forward:
             return partial(self._multihead, name, module, module.forward)
         if type(module).forward in (
