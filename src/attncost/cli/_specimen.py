@@ -61,8 +61,9 @@ def _check_image_alone(given: Mapping[str, object]) -> None:
 
 
 def _text(path: Path | None, *, apart: bool, length: int | None) -> "Wish":
+    from attncost.core.example import example_text
     from attncost.integrations.specimen import Wish
-    from attncost.report.example import every_line, example_text
+    from attncost.report.example import every_line
 
     path = path or example_text()
     give = "give a file with a document on each line." if apart else "give a file with a text."
