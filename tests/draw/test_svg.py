@@ -99,6 +99,21 @@ def test_series_differ_without_colour_and_a_group_shares_one():
     assert strokes == {f"var(--s{i},{COLOURS[i]})" for i in range(4)}
 
 
+def test_lines_that_accompany_a_line_look_like_it_but_thinner_however_many_there_are():
+    runs = [
+        Series("" if seed else f"line {i}", LINE.points, group=f"line {i}")
+        for i in range(3)
+        for seed in range(5)
+    ]
+    root = parsed(chart(*runs))
+    drawn = [g for g in root.iter(f"{NAMESPACE}g") if g.find(f"{NAMESPACE}title") is not None]
+    looks = [
+        (g.get("stroke"), g.find(f"{NAMESPACE}polyline").get("stroke-dasharray")) for g in drawn
+    ]
+    assert [looks.count(look) for look in dict.fromkeys(looks)] == [5, 5, 5]
+    assert [g.get("stroke-width") for g in drawn] == ["2", "1", "1", "1", "1"] * 3
+
+
 def test_every_mark_is_named_once():
     root = parsed(chart(LINE, marks=(Mark(900, "late"), Mark(20, "early"))))
     assert texts(root).count("late") == texts(root).count("early") == 1

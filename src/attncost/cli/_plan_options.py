@@ -222,7 +222,7 @@ def _pattern(text: str) -> "Pattern":
     found = spelled(text)
     if not isinstance(found, Pattern):
         raise ShapeError(
-            f"--pattern takes a pattern such as window:width=4096, got {text}, an approximation "
-            "that is trained for one length."
+            f"--pattern takes a pattern such as window:width=4096, got {text}, which is none: "
+            "`attncost derive` prices it in a layer."
         )
     return found

@@ -14,6 +14,7 @@ from attncost.cli._curves import foretold
 from attncost.cli._lines import check_lines, counted_text, reads_images
 from attncost.cli._mapped import has_maps, maps_beside, with_maps
 from attncost.cli._output import check_writable, write
+from attncost.cli._swapped_in import with_quality
 from attncost.cli._timing import taken, timed
 from attncost.core.errors import AttnCostError, ShapeError
 
@@ -93,6 +94,7 @@ def report(
     if timing and not brief:
         material = beside_measurements(material, timing, model=chosen.name, known=known)
         material = with_maps(material, chosen, text=text, page=maps_beside(output))
+        material = with_quality(material, chosen, text=text)
     if read and material.calibration:
         material = _with_batches(material, read, chosen)
     formulas = shown | {"no_measure": bool(chosen.lengths)}
@@ -118,7 +120,7 @@ def _left_out(how: dict[str, Any], preset: "Target | None") -> None:
 
 def _text(chosen: "Target", path: Path | None, batch: int) -> "Text | None":
     """Count the tokens of each line, before anything long begins; None for a model of images."""
-    from attncost.report.example import example_text
+    from attncost.core.example import example_text
 
     check_lines(batch)
     if path is None and reads_images(chosen):

@@ -20,11 +20,13 @@ class Stroke:
         series: What it shows.
         slot: Its colour, which a group shares.
         rank: Which dash or shape it has.
+        thin: Whether it accompanies a series of its kind, whose dash or shape it takes.
     """
 
     series: Series
     slot: int
     rank: int
+    thin: bool = False
 
     def line(self, points: Iterable[tuple[float, float]]) -> str:
         """Return a line through these positions in the dash of the series."""
@@ -45,18 +47,26 @@ class Stroke:
 
     def coloured(self, *inner: str) -> str:
         """Return parts of the series in its colour."""
-        thick = "2" if self.series.style == "line" else "1.4"
+        thick = "1" if self.thin else "2" if self.series.style == "line" else "1.4"
         return element("g", *inner, stroke=colour(self.slot), stroke_width=thick, fill="none")
 
 
 def strokes(chart: Chart) -> tuple[Stroke, ...]:
-    """Give each series its colour, and its dash or shape among those of the same style."""
+    """Give each series its colour, and its dash or shape among those of the same style.
+
+    What only accompanies a series of the same group and style looks like that one, but thinner.
+    """
     groups = list(dict.fromkeys(series.group or series.name for series in chart.series))
     seen = {"line": 0, "markers": 0}
+    ranks: dict[tuple[str, str], int] = {}
     given = []
     for series in chart.series:
-        given.append(Stroke(series, groups.index(series.group or series.name), seen[series.style]))
-        seen[series.style] += 1
+        group = series.group or series.name
+        thin = not series.name and (series.style, group) in ranks
+        if not thin:
+            ranks[series.style, group] = seen[series.style]
+            seen[series.style] += 1
+        given.append(Stroke(series, groups.index(group), ranks[series.style, group], thin))
     return tuple(given)
 
 

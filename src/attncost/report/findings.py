@@ -22,6 +22,7 @@ from attncost.report.modules import modules
 from attncost.report.padding import padding
 from attncost.report.planned import plan_chapter
 from attncost.report.priced import priced
+from attncost.report.quality.models import ModelQuality, model_facts, quality_chapter
 from attncost.report.remembered import Held, memory_chapter, memory_facts
 from attncost.report.roofline import roofline
 from attncost.report.subject import Subject
@@ -50,6 +51,7 @@ class Material:
         diagnoses: What the doctor found.
         doctor: What repeats that visit.
         mapped: What its heads attend to.
+        quality: What cheaper attention changes in it.
         beside: A model of long contexts to price beside it.
         missing: What could not be made, and why, a sentence each.
     """
@@ -64,6 +66,7 @@ class Material:
     diagnoses: tuple[Diagnosis, ...] = ()
     doctor: str = ""
     mapped: Mapped | None = None
+    quality: ModelQuality | None = None
     beside: Configuration | None = None
     missing: tuple[str, ...] = ()
 
@@ -87,6 +90,7 @@ def report(target: Target, material: Material, *, command: str, formulas: str) -
         chapters.append(timed(target, timing))
         chapters += _beside(target, timing, material)
     chapters += [heads_chapter(mapped) for mapped in (material.mapped,) if mapped]
+    chapters += [quality_chapter(made) for made in (material.quality,) if made]
     if text:
         asked = Asked(text=text, model=model, machine=material.machine)
         # Formulas alone foretell no times.
@@ -198,4 +202,6 @@ def _facts(target: Target, material: Material) -> dict[str, Any]:
         facts["diagnoses"] = [diagnosis_facts(one) for one in material.diagnoses]
     if mapped:
         facts["attends"] = {"page": mapped.page, **heads_facts(mapped.heads)}
+    if material.quality:
+        facts["quality"] = model_facts(material.quality)
     return facts

@@ -1,0 +1,1 @@
+"""What other attention changes in a model as it is: swapped in and measured, nothing trained."""
