@@ -18,6 +18,7 @@ from attncost.mechanisms.spelling import known
 
 NAMES = patterns.names()
 NEW = "lower"
+NEW_FORMULA = "best"
 TAG = re.compile(r"<[^>]+>")
 PICTURE = re.compile(r"<svg.*?</svg>", re.DOTALL)
 
@@ -41,6 +42,8 @@ def site(tmp_path_factory):
     shutil.copytree(ROOT / "src", source)
     home = source / "attncost/patterns"
     shutil.copy(home / "causal.py", home / f"{NEW}.py")
+    formulas = source / "attncost/mechanisms/formulas"
+    shutil.copy(formulas / "top_k.py", formulas / f"{NEW_FORMULA}.py")
     done = built(source, folder)
     assert done.returncode == 0, done.stdout + done.stderr
     return folder
@@ -121,6 +124,13 @@ def test_a_new_file_is_a_new_page_in_the_navigation(site):
     assert NEW not in NAMES
     assert "every query reads itself and all keys before it" in page(site, NEW)
     assert f'href="patterns/{NEW}.html"' in (site / "index.html").read_text(encoding="utf-8")
+
+
+def test_a_new_formula_is_a_new_page_in_the_navigation_and_in_the_overview(site):
+    folder = site / "mechanisms"
+    assert "attncost derive best:keys=64" in (folder / f"{NEW_FORMULA}.html").read_text()
+    assert f'href="mechanisms/{NEW_FORMULA}.html"' in (site / "index.html").read_text()
+    assert f'<a href="{NEW_FORMULA}.html">' in (folder / "index.html").read_text()
 
 
 def test_what_makes_the_pages_is_not_published(site):
