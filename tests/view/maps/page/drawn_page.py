@@ -63,6 +63,16 @@ def until(page, expression):
     raise AssertionError(f"{expression} did not become true")
 
 
+def ready(page):
+    """Wait until the page is drawn; Chromium may collect a promise awaited from outside."""
+    page.evaluate("void attncost.ready.then(() => { globalThis.drawn = true }, () => {})")
+    for _ in range(1500):
+        if page.evaluate("globalThis.drawn === true"):
+            return
+        page.wait_for_timeout(20)
+    raise AssertionError("the page was not drawn")
+
+
 def write(file, layers, *, title="Attention of a model", **more):
     """Write the page of some layers and return the file."""
     blocks = Blocks(1 << 26)

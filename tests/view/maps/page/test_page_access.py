@@ -6,7 +6,7 @@ from importlib.util import find_spec
 import pytest
 import torch
 from tests.browser import missing, opened
-from tests.view.maps.page.drawn_page import Layer, causal, until, write
+from tests.view.maps.page.drawn_page import Layer, causal, ready, until, write
 
 PATCHES = 4
 # Controls that are harder to hit than WCAG 2.2 allows; tokens stand in a sentence.
@@ -33,7 +33,7 @@ def test_axe_finds_nothing_serious(browser, file):
     axe = files("axe_playwright_python").joinpath("axe.min.js").read_text(encoding="utf-8")
     with opened(browser, file) as seen:
         page = seen.page
-        page.evaluate("attncost.ready")
+        ready(page)
         page.evaluate(axe)
         assert _serious(page, "html") == []
         page.emulate_media(color_scheme="dark")
@@ -60,7 +60,7 @@ def _serious(page, part, rules=None):
 def test_nothing_is_wider_than_the_screen_and_all_is_large_enough_to_hit(browser, file):
     with opened(browser, file) as seen:
         page = seen.page
-        page.evaluate("attncost.ready")
+        ready(page)
         for width in (360, 700, 1000, 1280, 1920, 2560):
             page.set_viewport_size({"width": width, "height": 900})
             assert page.evaluate("document.documentElement.scrollWidth") <= width
@@ -71,7 +71,7 @@ def test_nothing_is_wider_than_the_screen_and_all_is_large_enough_to_hit(browser
 def test_a_long_command_leaves_the_title_its_room(browser, file):
     with opened(browser, file) as seen:
         page = seen.page
-        page.evaluate("attncost.ready")
+        ready(page)
         page.evaluate(
             "document.getElementById('command').textContent = 'attncost maps '.repeat(20)"
         )
@@ -86,7 +86,7 @@ def test_a_long_command_leaves_the_title_its_room(browser, file):
 def test_everything_is_reached_by_the_tab_key_and_left_again(browser, file):
     with opened(browser, file) as seen:
         page = seen.page
-        page.evaluate("attncost.ready")
+        ready(page)
         reached = []
         for _ in range(80):
             page.keyboard.press("Tab")
@@ -119,7 +119,7 @@ def test_of_a_long_text_few_tokens_are_elements(browser, tmp_path):
     layer = Layer(q=one, k=one.expand(1, n, 8), read=read, queries=queries, keys=keys)
     with opened(browser, write(tmp_path / "long.html", [layer])) as seen:
         page = seen.page
-        page.evaluate("attncost.ready")
+        ready(page)
         assert page.evaluate(TREE) < 3000
         page.evaluate("attncost.go({ key: 29000 })")
         assert page.locator("#key-29000").is_visible()
@@ -135,7 +135,7 @@ def test_patches_of_an_image_choose_the_query(browser, tmp_path):
     layer = Layer(q=layer.q, k=layer.k, read=layer.read, queries={**layer.queries, "grid": grid})
     with opened(browser, write(tmp_path / "image.html", [layer])) as seen:
         page = seen.page
-        page.evaluate("attncost.ready")
+        ready(page)
         picture = page.locator("#picture")
         picture.scroll_into_view_if_needed()
         box = picture.bounding_box()

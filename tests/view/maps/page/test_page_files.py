@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 import pytest
 import torch
 from tests.browser import opened
-from tests.view.maps.page.drawn_page import causal, write
+from tests.view.maps.page.drawn_page import causal, ready, write
 
 N = 24
 TOKENS = ["=1+1", "a\nb", '"', *(f"token{place}" for place in range(N - 3))]
@@ -61,7 +61,7 @@ def layer():
 def seen(browser, layer, tmp_path_factory):
     file = write(tmp_path_factory.mktemp("page") / "maps.html", [layer], title="Some Model")
     with opened(browser, file) as seen:
-        seen.page.evaluate("attncost.ready")
+        ready(seen.page)
         yield seen
         assert seen.requests == []
         assert seen.errors == []

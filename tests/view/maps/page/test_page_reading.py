@@ -6,7 +6,7 @@ import re
 import pytest
 import torch
 from tests.browser import opened
-from tests.view.maps.page.drawn_page import Layer, causal, until, write
+from tests.view.maps.page.drawn_page import Layer, causal, ready, until, write
 
 N = 40
 HOSTILE = (
@@ -49,7 +49,7 @@ def file(layers, tmp_path_factory):
 @pytest.fixture(scope="module")
 def seen(browser, file):
     with opened(browser, file) as seen:
-        seen.page.evaluate("attncost.ready")
+        ready(seen.page)
         yield seen
         assert seen.requests == []
         assert seen.errors == []
@@ -191,12 +191,12 @@ def test_a_link_opens_what_was_looked_at(seen, browser, file):
     link = page.evaluate("location.hash")
     view = page.evaluate("attncost.view")
     with opened(browser, file) as other:
-        other.page.evaluate("attncost.ready")
+        ready(other.page)
         other.page.evaluate("link => { location.hash = link }", link)
         until(other.page, "attncost.view.query === 11 && attncost.view.zoom === 30")
         found = other.page.evaluate("attncost.view")
         other.page.reload()
-        other.page.evaluate("attncost.ready")
+        ready(other.page)
         until(other.page, "attncost.view.zoom === 30")
         again = other.page.evaluate("attncost.view")
     names = ("layer", "head", "query", "key", "zoom", "scale")
@@ -213,7 +213,7 @@ def test_it_lives_in_a_frame_without_an_address(browser, file, tmp_path):
     with opened(browser, outer) as seen:
         (frame,) = (frame for frame in seen.page.frames if frame != seen.page.main_frame)
         until(frame, "globalThis.attncost !== undefined")
-        frame.evaluate("attncost.ready")
+        ready(frame)
         frame.evaluate("attncost.go({ head: 1, query: 9 })")
         assert "Query\n9" in frame.locator("#readout").inner_text()
         seen.page.wait_for_timeout(300)
@@ -236,7 +236,7 @@ def test_the_last_step_of_a_generation_is_named_by_its_position(browser, tmp_pat
     step = Layer(q=layer.q[:, -1:], k=layer.k, read=layer.read[-1:], queries=layer.queries)
     with opened(browser, write(tmp_path / "step.html", [step])) as seen:
         page = seen.page
-        page.evaluate("attncost.ready")
+        ready(page)
         assert "Query\n11 “t11”" in page.locator("#readout").inner_text()
         assert page.locator("#query").input_value() == "11"
         assert "query 11" in page.locator("#top caption").inner_text()
@@ -249,7 +249,7 @@ def test_the_last_step_of_a_generation_is_named_by_its_position(browser, tmp_pat
 def test_colours_fit_the_open_head_unless_a_reader_chooses_others(browser, file):
     with opened(browser, file) as seen:
         page = seen.page
-        page.evaluate("attncost.ready")
+        ready(page)
         until(page, "location.hash.includes('scale=fitted')")
         ends = page.locator("#legend .stops span")
         assert ends.first.inner_text().startswith("≤ ")

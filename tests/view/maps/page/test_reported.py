@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 import torch
 from tests.browser import opened
-from tests.view.maps.page.drawn_page import until
+from tests.view.maps.page.drawn_page import ready, until
 from tests.view.maps.seen import call
 
 import attncost as ac
@@ -26,7 +26,7 @@ def test_a_page_of_6_layers_of_12_heads_is_small_and_opens_each(browser, tmp_pat
     assert file.stat().st_size <= 20e6
     with opened(browser, file) as shown:
         page = shown.page
-        page.evaluate("attncost.ready")
+        ready(page)
         assert page.locator("#layer option").all_inner_texts() == [str(place) for place in range(6)]
         assert page.locator("#heads .thumb").count() == 6 * 12
         for layer in (5, 0, 3):
@@ -46,7 +46,7 @@ def test_another_sequence_of_several_paragraphs_is_shown_to_its_last_token(
     maps({seen.name: (seen,)}, tokens=tuple(tokens), prices={}).save(file)
     with opened(browser, file) as shown:
         page = shown.page
-        page.evaluate("attncost.ready")
+        ready(page)
         page.evaluate("attncost.go({ query: 299, key: 1999, zoom: 0 })")
         until(page, "attncost.view.key === 1999")
         weight = float(page.locator("#weight").inner_text())
