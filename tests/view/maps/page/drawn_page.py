@@ -54,9 +54,9 @@ def causal(generator, n, *, heads=2, tokens=None, **more):
     return Layer(q=q, k=k, read=read, queries={"tokens": names}, **more)
 
 
-def until(page, expression):
+def until(page, expression, *, times=250):
     """Wait until an expression is true; the page's policy forbids to wait within it."""
-    for _ in range(250):
+    for _ in range(times):
         if page.evaluate(expression):
             return
         page.wait_for_timeout(20)
@@ -66,11 +66,7 @@ def until(page, expression):
 def ready(page):
     """Wait until the page is drawn; Chromium may collect a promise awaited from outside."""
     page.evaluate("void attncost.ready.then(() => { globalThis.drawn = true }, () => {})")
-    for _ in range(1500):
-        if page.evaluate("globalThis.drawn === true"):
-            return
-        page.wait_for_timeout(20)
-    raise AssertionError("the page was not drawn")
+    until(page, "globalThis.drawn === true", times=1500)
 
 
 def write(file, layers, *, title="Attention of a model", **more):
