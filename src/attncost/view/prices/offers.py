@@ -21,9 +21,8 @@ from attncost.patterns.longformer import Longformer
 from attncost.patterns.window import Window
 from attncost.view.prices.executed import Share
 from attncost.view.seen import Seen
+from attncost.view.statistics.summaries import nearest
 
-# Sums of n float32 shares are known no better.
-_ROUNDING: Final = 1e-6
 _NARROWER: Final = 0.5
 
 
@@ -98,8 +97,8 @@ class Offers:
 
 def offers(spread: Spread, mass: float, share: Share) -> Offers:
     """Return the narrowest window that holds so much of all mass, and the best offer."""
-    total = float(spread.mass.sum(dtype=torch.float64))
-    distance = _nearest(spread.mass, mass * total)
+    total = spread.mass.sum(dtype=torch.float64)
+    distance = int(nearest(spread.mass, mass * total))
     window = Offer(
         pattern=_window(distance, both=spread.both),
         distance=distance,
@@ -109,9 +108,9 @@ def offers(spread: Spread, mass: float, share: Share) -> Offers:
     )
     found = [window]
     # If they hold less than may be left out, something else is far away, too.
-    if spread.tokens and spread.first >= (1 - mass) * total:
+    if spread.tokens and spread.first >= (1 - mass) * float(total):
         on_first = spread.on_first().to(spread.mass)
-        near = _nearest(spread.mass - on_first, mass * total - float(on_first.sum()))
+        near = int(nearest(spread.mass - on_first, mass * total - on_first.sum()))
         if near + spread.tokens <= _NARROWER * distance:
             pattern = _beside_first(near, spread.tokens, both=spread.both)
             found.append(
@@ -140,12 +139,6 @@ def on_first_by_distance(
     weights = weights.double() * shares[:, None, :, None]
     found = weights.new_zeros(b, h, distances)
     return found.index_add_(2, apart.flatten(), weights.flatten(2))
-
-
-def _nearest(mass: Float[Tensor, "l"], wanted: float) -> int:
-    """Return the smallest distance within which the mass wanted lies."""
-    within = mass.double().cumsum(0) >= wanted - _ROUNDING
-    return int(within.byte().argmax()) if bool(within.any()) else len(mass) - 1
 
 
 def _window(distance: int, *, both: bool) -> Window:

@@ -18,6 +18,8 @@ from attncost.view.statistics.results import Statistics
 
 # The share of mass by which a head's reach is told, unless somebody wishes another.
 MASS: Final = 0.95
+# Sums of n float32 shares are known no better.
+_ROUNDING: Final = 1e-6
 
 
 @final
@@ -98,10 +100,20 @@ def reach(found: Statistics, mass: float = MASS) -> Int[Tensor, "b h"]:
         ShapeError: If it is no share.
     """
     check_mass(mass)
-    until = found.by_distance.double().cumsum(-1)
-    if not until.shape[2]:
-        return until.new_zeros(until.shape[:2], dtype=torch.long)
-    return (until < mass * until[..., -1:]).sum(-1)
+    return nearest(found.by_distance, mass * found.by_distance.sum(-1, dtype=torch.float64))
+
+
+def nearest(
+    by_distance: Float[Tensor, "*heads d"], wanted: Float[Tensor, "*heads"]
+) -> Int[Tensor, "*heads"]:
+    """Return the smallest distance within which the mass wanted lies; 0 if there is no distance.
+
+    Args:
+        by_distance: Mass at each distance from 0.
+        wanted: The mass, at most all of it.
+    """
+    until = by_distance.double().cumsum(-1)
+    return (until < wanted[..., None] - _ROUNDING).sum(-1).clamp(max=max(until.shape[-1] - 1, 0))
 
 
 def check_mass(mass: float) -> None:
