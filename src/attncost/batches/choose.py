@@ -23,6 +23,7 @@ from attncost.batches.reasons import reason, told
 from attncost.batches.ways import load, names
 from attncost.batches.ways.padded import Padded
 from attncost.core.errors import ShapeError
+from attncost.core.notebook import as_html
 from attncost.core.units import show
 from attncost.cost.interface import SequenceCost
 
@@ -64,6 +65,8 @@ class Choice:
         left_out: What was not priced to the end, or is beyond the limit.
         reason: Why the best one is cheaper than the usual one.
     """
+
+    _repr_html_ = as_html
 
     best: Priced
     tried: tuple[Priced, ...]

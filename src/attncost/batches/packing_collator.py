@@ -19,6 +19,7 @@ from attncost.batches.examples import IDS, Columns, check_whole, columns
 from attncost.batches.interface import Batching, check_way
 from attncost.batches.labels import IGNORED, LABELS, Labels, check_labels, labelled
 from attncost.core.errors import ShapeError
+from attncost.core.notebook import as_html
 
 _OWN: Final = ("position_ids", "segments", "lengths")
 # A number below 0 is padding, see `attncost.batches.rows`, and no text.
@@ -52,6 +53,8 @@ class PackingCollator:
         UnknownName: If a word means nothing.
         UnsupportedOption: If the way does not pack.
     """
+
+    _repr_html_ = as_html
 
     pad: int = 0
     first_position: int = 0

@@ -18,6 +18,7 @@ from attncost.batches.examples import IDS, check_whole, columns
 from attncost.batches.interface import Batching, check_way
 from attncost.batches.labels import IGNORED, LABELS, Labels, check_labels, labelled
 from attncost.core.errors import UnknownName
+from attncost.core.notebook import as_html
 
 Side: TypeAlias = Literal["right", "left"]
 
@@ -46,6 +47,8 @@ class PaddingCollator:
         UnknownName: If a word means nothing.
         UnsupportedOption: If the way packs.
     """
+
+    _repr_html_ = as_html
 
     pad: int = 0
     side: Side = "right"

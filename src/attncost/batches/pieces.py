@@ -17,6 +17,7 @@ from attncost.batches.interface import check_dials
 from attncost.batches.lengths import check_lengths
 from attncost.core.counts import ceil_div
 from attncost.core.errors import ShapeError, UnknownName
+from attncost.core.notebook import as_html
 
 TooLong: TypeAlias = Literal["refuse", "cut", "split"]
 RULES: Final[tuple[TooLong, ...]] = get_args(TooLong)
@@ -32,6 +33,8 @@ class Piece:
         start: Its first token.
         stop: The token after its last.
     """
+
+    _repr_html_ = as_html
 
     text: int
     start: int
@@ -59,6 +62,8 @@ class OddTexts:
         unread: Tokens of theirs that it does not read.
         unit: What is counted, if that is no tokens.
     """
+
+    _repr_html_ = as_html
 
     texts: int
     empty: int

@@ -25,6 +25,7 @@ from attncost.batches.per_length import PerLength
 from attncost.batches.tally import Tally
 from attncost.batches.waste import Waste
 from attncost.core.errors import ShapeError, UnknownName
+from attncost.core.notebook import as_html
 from attncost.cost.interface import SequenceCost
 
 
@@ -48,6 +49,8 @@ class Priced:
         widest_mask: Slots of the widest row that attention reads under a dense mask, 0 if none is:
             a text that is alone in its row needs no mask.
     """
+
+    _repr_html_ = as_html
 
     way: Batching
     documents: Documents

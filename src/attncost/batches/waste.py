@@ -15,6 +15,7 @@ from typing import final
 from attncost.batches.machine import Documents
 from attncost.batches.rows import Rows
 from attncost.batches.tally import Tally
+from attncost.core.notebook import as_html
 
 
 @final
@@ -28,6 +29,8 @@ class Waste:
         pairs: Pairs of queries and keys within the texts, without a mask.
         multiplied: Pairs that attention multiplies, those of padding included.
     """
+
+    _repr_html_ = as_html
 
     tokens: int
     slots: int

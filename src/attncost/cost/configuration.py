@@ -14,6 +14,7 @@ from attncost.core.cost import Cost
 from attncost.core.counts import Count
 from attncost.core.dims import Dims
 from attncost.core.errors import ShapeError
+from attncost.core.notebook import as_html
 from attncost.cost.block import BlockSizes
 from attncost.cost.crossover import crossover
 from attncost.cost.model.dense import Dense
@@ -45,6 +46,8 @@ class Configuration:
         source: Where the sizes come from.
         notes: What the formulas leave out, in words.
     """
+
+    _repr_html_ = as_html
 
     name: str
     d_model: Count

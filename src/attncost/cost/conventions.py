@@ -13,6 +13,7 @@ from typing import Final, TypeAlias, final
 
 from attncost.core.counts import Count
 from attncost.core.errors import UnknownName
+from attncost.core.notebook import as_html
 from attncost.cost.configuration import Configuration
 from attncost.cost.counting.counted import Counted
 
@@ -36,6 +37,8 @@ class Convention:
         again: What a training step computes a second time; None for nothing.
         seen: The same of what was counted by watching a module; None if that cannot say.
     """
+
+    _repr_html_ = as_html
 
     name: str
     source: str

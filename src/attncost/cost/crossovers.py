@@ -13,6 +13,7 @@ from typing import Any, Final, Literal, TypeAlias, final
 import numpy as np
 
 from attncost.core.counts import Count, Lengths, ceil_div, is_counted, lengths, symbol
+from attncost.core.notebook import as_html
 from attncost.core.options import Options
 from attncost.cost.block import BlockSizes, core_cost
 from attncost.cost.derivation import searchable
@@ -70,6 +71,8 @@ class Crossing:
     >>> found.lasting is not None and found.lasting <= 1024  # is it cheaper from 1,024 on?
     True
     """
+
+    _repr_html_ = as_html
 
     first: int | None
     lasting: int | None

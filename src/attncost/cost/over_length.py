@@ -18,6 +18,7 @@ import numpy as np
 from attncost.core.cost import Cost
 from attncost.core.counts import Count, triangle
 from attncost.core.errors import ShapeError
+from attncost.core.notebook import as_html
 from attncost.cost.counting.counted import CORE, Counted, Row, total
 
 # Short ones on both sides of every small width, and a long one that no usual window covers.
@@ -69,6 +70,8 @@ class OverLength:
         linear_flops: The same of all the rest.
         forward: The forward pass alone, if the backward pass was counted, too; else None.
     """
+
+    _repr_html_ = as_html
 
     name: str
     shortest: int

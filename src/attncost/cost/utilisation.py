@@ -14,6 +14,7 @@ from math import isfinite
 from typing import Final, final
 
 from attncost.core.errors import ShapeError
+from attncost.core.notebook import as_html
 from attncost.cost.configuration import Configuration
 from attncost.cost.conventions import flops_by_convention
 
@@ -44,6 +45,8 @@ class Candidate:
         value: The figure in this convention.
         agrees: Whether the claim is that figure, rounded.
     """
+
+    _repr_html_ = as_html
 
     convention: str
     value: float

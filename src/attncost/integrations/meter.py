@@ -23,6 +23,7 @@ from torch import Tensor
 
 from attncost.batches.rows import Lengths, Rows, rows_of
 from attncost.core.errors import ShapeError, StorageError, UnsupportedOption
+from attncost.core.notebook import as_html
 from attncost.core.units import show
 from attncost.cost.interface import SequenceCost
 from attncost.cost.over_length import OverLength
@@ -136,6 +137,8 @@ class Meter:
     Raises:
         ShapeError: If the peak is no positive number.
     """
+
+    _repr_html_ = as_html
 
     __slots__ = ("_again", "_cost", "_model", "_now", "_open", "_path", "_peak", "_price", "_steps")
 

@@ -10,6 +10,7 @@ from torch import Tensor
 from attncost.core.cost import Cost
 from attncost.core.counts import ceil_div
 from attncost.core.errors import UnknownName
+from attncost.core.notebook import as_html
 from attncost.core.options import Options, Wishes
 from attncost.core.units import show
 from attncost.kernels.calls import checked
@@ -41,6 +42,8 @@ class Explanation:
             the table of `kernels.rates`: forward, in float32, on one thread of a CPU.
         caveats: What is not guaranteed, and memory that grows with the square of the length.
     """
+
+    _repr_html_ = as_html
 
     kernel: str
     cost: Cost

@@ -19,6 +19,7 @@ from typing import Any, Final, Literal, final
 import torch
 from torch import Tensor, nn
 
+from attncost.core.notebook import as_html
 from attncost.core.options import Wishes
 from attncost.mechanisms.interface import Mechanism
 from attncost.nn.attention import Attention
@@ -65,6 +66,8 @@ class Row:
         layers: Of each layer with attention, in the order of the model; None in a step that was
             not looked at.
     """
+
+    _repr_html_ = as_html
 
     step: int
     loss: float

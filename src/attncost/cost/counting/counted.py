@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias, final
 
 from attncost.core.cost import Cost
+from attncost.core.notebook import as_html
 from attncost.cost.counting.registry import ACTIVATIONS, ATTENTION
 
 # Steps that are attention.
@@ -96,6 +97,8 @@ class Counted:
         modules: The class of every module by name, in the order of the model; "" is the whole.
         parameters: How many numbers it learns, shared ones once.
     """
+
+    _repr_html_ = as_html
 
     name: str
     rows: tuple[Row, ...]

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from textwrap import fill
 from typing import Final, Literal, TypeAlias, final
 
+from attncost.core.notebook import as_html
 from attncost.core.units import show
 
 Part: TypeAlias = Literal[
@@ -39,6 +40,8 @@ class Footprint:
         operation: The operation that runs at the peak.
         at_least: Why the peak may be higher; empty if it is exact.
     """
+
+    _repr_html_ = as_html
 
     name: str
     device: str

@@ -19,6 +19,7 @@ from types import MappingProxyType
 from typing import Any, Final, final
 
 from attncost.core.errors import UnknownName
+from attncost.core.notebook import as_html
 
 # What drivers and shops put around a name, and what `sxm4` adds to `sxm`.
 _AROUND: Final = r"nvidia|amd|tesla|geforce|rtx|instinct|tensor|core|gpu|hbm\w*|(?<=sxm)\d"
@@ -41,6 +42,8 @@ class Device:
         link_bandwidth: Bytes a second over all its links, in one direction.
         source: The datasheet and its year.
     """
+
+    _repr_html_ = as_html
 
     name: str
     title: str

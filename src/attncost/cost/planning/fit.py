@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, final
 
+from attncost.core.notebook import as_html
 from attncost.cost.configuration import Configuration
 from attncost.cost.planning.needs import Need, needs, total
 from attncost.cost.planning.situation import Situation
@@ -29,6 +30,8 @@ class Fit:
         limit: What stands in the way: a part of the memory, `positions`, `nothing`, or the end of
             the `search`, which goes up to 2^40.
     """
+
+    _repr_html_ = as_html
 
     greatest: int | None
     parts: tuple[Need, ...]

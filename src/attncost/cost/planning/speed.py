@@ -14,6 +14,7 @@ from typing import Final, Literal, final
 
 from attncost.core.counts import ceil_div
 from attncost.core.errors import ShapeError
+from attncost.core.notebook import as_html
 from attncost.cost.configuration import Configuration
 from attncost.cost.planning.cache import cache_read
 from attncost.cost.planning.needs import needs
@@ -62,6 +63,8 @@ class Speed:
         bound: What takes it.
         equation: How it comes about, numbers in place of letters.
     """
+
+    _repr_html_ = as_html
 
     seconds: float
     tokens: int

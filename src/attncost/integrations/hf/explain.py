@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from attncost.core.cost import Cost
 from attncost.core.dims import Dims
 from attncost.core.errors import UnsupportedOption
+from attncost.core.notebook import as_html
 from attncost.core.options import Wishes
 from attncost.core.units import show
 from attncost.integrations.hf.layers import attention_layers, unserved
@@ -76,6 +77,8 @@ class ModelExplanation:
             attention themselves.
         approximations: Calls of mechanisms, in the order in which they were made.
     """
+
+    _repr_html_ = as_html
 
     model: str
     calls: tuple[LayerCall, ...]

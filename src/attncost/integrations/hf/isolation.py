@@ -18,6 +18,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from attncost.core.errors import AttnCostError, UnsupportedOption
+from attncost.core.notebook import as_html
 from attncost.integrations.hf.causes import Leaking, cause_of, implementations, without_masks
 from attncost.integrations.hf.questions import Setup, counting
 from attncost.integrations.hf.trial import Batch, Kind, Model, Question, Trial, undisturbed
@@ -76,6 +77,8 @@ class Isolation:
         leaks: What did matter.
         notes: What would go wrong with other batches.
     """
+
+    _repr_html_ = as_html
 
     model: str
     checked: tuple[str, ...]

@@ -28,6 +28,7 @@ from attncost.batches.machine import Documents
 from attncost.batches.outputs import PackedRow
 from attncost.batches.packing_collator import PackingCollator
 from attncost.core.errors import ShapeError, UnsupportedOption
+from attncost.core.notebook import as_html
 from attncost.integrations.hf.causes import implementations
 from attncost.integrations.hf.label_kind import check_compared
 from attncost.integrations.hf.packed_pair import PackedPair, bounds, documents_of
@@ -61,6 +62,8 @@ class PackedTexts:
         documents: How attention takes the texts of a row, for `choose_batching`; told by the names
             of its functions.
     """
+
+    _repr_html_ = as_html
 
     model: str
     collator: PackingCollator

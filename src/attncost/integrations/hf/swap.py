@@ -10,6 +10,7 @@ from torch.utils.hooks import RemovableHandle
 
 from attncost.core.dims import Dims
 from attncost.core.errors import ShapeError, UnsupportedOption
+from attncost.core.notebook import as_html
 from attncost.integrations.hf.configurations import configurations
 from attncost.integrations.hf.hung import PLACE, Attends, hung
 from attncost.integrations.hf.layers import Choice, attention_layers, unserved
@@ -30,6 +31,8 @@ class Swapped:
         attention: What the chosen layers read, within what their model allows.
         names: The chosen layers.
     """
+
+    _repr_html_ = as_html
 
     def __init__(
         self, model: nn.Module, attention: Pattern | Mechanism, chosen: dict[str, nn.Module]

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, final
 
+from attncost.core.notebook import as_html
 from attncost.measure.attribution.kinds import ATTENTION, KINDS
 from attncost.measure.attribution.overhead import Overhead
 from attncost.measure.attribution.places import Place
@@ -103,6 +104,8 @@ class Profile:
         overhead: What the profiler itself costs, measured.
         notes: What must be known beside it.
     """
+
+    _repr_html_ = as_html
 
     name: str
     device: str

@@ -12,6 +12,7 @@ from typing import final
 import torch
 
 from attncost.core.errors import UnsupportedOption
+from attncost.core.notebook import as_html
 from attncost.core.units import show
 from attncost.measure.held.allocator import Events, Memory, Monitor, Statistics
 
@@ -43,6 +44,8 @@ class MemoryMonitor:
     Raises:
         UnsupportedOption: If the device is another one; on entering, if a profiler is running.
     """
+
+    _repr_html_ = as_html
 
     __slots__ = ("_device", "_memory", "_monitor")
 

@@ -13,6 +13,7 @@ from math import exp, inf, log, sqrt
 from typing import Final, Literal, TypeAlias, final
 
 from attncost.core.errors import ShapeError
+from attncost.core.notebook import as_html
 from attncost.measure.laws.results import (
     Alike,
     Change,
@@ -122,6 +123,8 @@ class Law:
         margins: What the verdict forgave.
         verdict: Whether the formula agrees.
     """
+
+    _repr_html_ = as_html
 
     formula: str
     terms: tuple[Term, ...]

@@ -15,6 +15,7 @@ from typing import Any, final
 import torch
 
 from attncost.core.errors import StorageError
+from attncost.core.notebook import as_html
 from attncost.measure.clocks.clock import clock_for
 from attncost.measure.store.environment import environment
 from attncost.train.checkpoint import Pace, Trainee, read, restore, save
@@ -35,6 +36,8 @@ class Trained:
         diverged: Whether the last step had a loss or a gradient that is not finite; it changed no
             weights.
     """
+
+    _repr_html_ = as_html
 
     rows: tuple[Row, ...]
     notes: tuple[str, ...] = ()

@@ -9,6 +9,7 @@ from jaxtyping import Int
 from torch import Tensor
 
 from attncost.core.errors import ShapeError
+from attncost.core.notebook import as_html
 
 # A label that counts for nothing, as in `torch.nn.functional.cross_entropy`.
 IGNORED = -100
@@ -61,6 +62,7 @@ class Task(ABC):
     """
 
     __slots__ = ()
+    _repr_html_ = as_html
     source: ClassVar[str]
     metric: ClassVar[Metric]
     causal: ClassVar[bool]

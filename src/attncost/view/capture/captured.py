@@ -8,6 +8,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from attncost.core.errors import ShapeError, UnknownName, UnsupportedOption
+from attncost.core.notebook import as_html
 from attncost.view.capture.hosts.once import Once
 from attncost.view.capture.kept import Rows, of_heads, padded, rows_of, whole
 from attncost.view.seen import Seen
@@ -30,6 +31,8 @@ class Captured(Mapping[str, tuple[Seen, ...]]):
     gradient checkpointing, has as many calls, in that order. Where only rows were asked for,
     no queries and keys are held, so the mapping is empty, and `weights` and `rows` have them.
     """
+
+    _repr_html_ = as_html
 
     def __init__(
         self,

@@ -13,6 +13,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from attncost.core.errors import ShapeError
+from attncost.core.notebook import as_html
 from attncost.patterns.interface import Pattern
 from attncost.view.prices import words
 from attncost.view.prices.executed import Share, share_of
@@ -42,6 +43,8 @@ class HeadPrice:
             the head, and of these texts.
         sentence: All that in words.
     """
+
+    _repr_html_ = as_html
 
     head: int
     pattern: Pattern | None = None

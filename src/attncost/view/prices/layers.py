@@ -17,6 +17,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from attncost.core.errors import AttnCostError, ShapeError, UnknownName
+from attncost.core.notebook import as_html
 from attncost.integrations.hf.trial import Model, undisturbed
 from attncost.patterns.interface import Pattern
 from attncost.view.capture.choice import chosen
@@ -60,6 +61,8 @@ class LayerPrice:
         loss: How much the mean loss rises, in nats; None if the inputs hold no labels.
         sentence: All that in words.
     """
+
+    _repr_html_ = as_html
 
     name: str
     pattern: Pattern | None = None

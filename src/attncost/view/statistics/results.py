@@ -6,6 +6,7 @@ from typing import final
 from jaxtyping import Bool, Float
 from torch import Tensor
 
+from attncost.core.notebook import as_html
 from attncost.view.statistics.gauges import Gauges
 
 
@@ -43,6 +44,8 @@ class Statistics:
         by_distance: Mean mass of counted queries at each distance from 0.
         output: What attention returns; None if there were no values.
     """
+
+    _repr_html_ = as_html
 
     gauges: Gauges
     lse: Float[Tensor, "b h n"]

@@ -14,6 +14,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from attncost.core.errors import ShapeError
+from attncost.core.notebook import as_html
 from attncost.view.statistics.results import Statistics
 
 # The share of mass by which a head's reach is told, unless somebody wishes another.
@@ -39,6 +40,8 @@ class HeadSummaries:
         within: Mass within widths.
         effective_rank: Of the pooled map.
     """
+
+    _repr_html_ = as_html
 
     entropy: Float[Tensor, "b h"]
     largest: Float[Tensor, "b h"]
