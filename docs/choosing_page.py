@@ -5,16 +5,16 @@ An MkDocs hook: a comment `<!-- made: NAME -->` in `choosing.md` gives way to wh
 """
 
 import json
-import re
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from statistics import fmean, median
 from typing import Any, Final
 
 from mkdocs.structure.pages import Page
+from page_parts import filled
 
 RESULTS: Final = Path(__file__).parents[1] / "benchmarks/results/quality-cpu.json"
-_PLACE: Final = re.compile(r"<!-- made: (\w+) -->")
 _OURS: Final = "linear, causal"
 _PEERS: Final = ("SDPA, causal", "performer", "linear-attention-transformer")
 
@@ -23,10 +23,9 @@ Found = dict[str, Any]
 
 def on_page_markdown(markdown: str, page: Page, **_: object) -> str | None:
     """Put tables where the page asks for them."""
-    if page.file.src_uri != "choosing.md":
-        return None
     found = json.loads(RESULTS.read_text(encoding="utf-8"))
-    return _PLACE.sub(lambda place: MADE[place[1]](found), markdown)
+    made = {place: partial(one, found) for place, one in MADE.items()}
+    return filled(markdown, page, name="choosing.md", made=made)
 
 
 def learned(*titles: str) -> Callable[[Found], str]:

@@ -1,17 +1,39 @@
-"""What the pages of patterns, mechanisms and formulas share: all of it is read off their files."""
+"""What made pages share: those of patterns and mechanisms are read off their files, others filled.
+
+A comment `<!-- made: NAME -->` in a page is a place for what a hook makes of measured results.
+"""
 
 import inspect
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import MISSING, fields
 from typing import Any, Final
+
+from mkdocs.structure.pages import Page
 
 import attncost
 
 _ARXIV: Final = re.compile(r"arXiv:(\d{4}\.\d{4,5})")
 _ORDER: Final = re.compile(r"O\((?:[^()]|\([^()]*\))*\)")
 _WHEN: Final = re.compile(r"\b(?:Use it when|Not when|Not for)(?=\s)")
+_PLACE: Final = re.compile(r"<!-- made: (\w+) -->")
 _ATTRIBUTE: Final = re.compile(r"^ {4}(\w+): (.*(?:\n {8}.*)*)", re.MULTILINE)
+
+
+def filled(
+    markdown: str, page: Page, *, name: str, made: Mapping[str, Callable[[], str]]
+) -> str | None:
+    """Return a page with its places filled, or None if it is another page.
+
+    Args:
+        markdown: The page.
+        page: What MkDocs knows of it.
+        name: Which page is filled.
+        made: What makes the text of each place.
+    """
+    if page.file.src_uri != name:
+        return None
+    return _PLACE.sub(lambda place: made[place[1]](), markdown)
 
 
 def said(kind: type) -> str:

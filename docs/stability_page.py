@@ -6,13 +6,14 @@ finite, stand at that one, as they do in the learning-rate sensitivity.
 """
 
 import json
-import re
 from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import Any, Final
 
 from mkdocs.structure.pages import Page
+from page_parts import filled
 
 from attncost.draw.chart import Axis, Chart, Point, Series
 from attncost.draw.markup import element, escaped
@@ -20,7 +21,6 @@ from attncost.draw.svg import svg
 from attncost.train.stability.sensitivity import RATES, sensitivity
 
 RESULTS: Final = Path(__file__).parents[1] / "benchmarks/results/stability-cpu.json"
-_PLACE: Final = re.compile(r"<!-- made: (\w+) -->")
 _MODEL: Final = (
     "the recipe",
     "no LayerNorm",
@@ -45,10 +45,9 @@ Rows = list[dict[str, Any]]
 
 def on_page_markdown(markdown: str, page: Page, **_: object) -> str | None:
     """Put pictures and tables where the page asks for them."""
-    if page.file.src_uri != "stability.md":
-        return None
     found = json.loads(RESULTS.read_text(encoding="utf-8"))
-    return _PLACE.sub(lambda place: MADE[place[1]](found), markdown)
+    made = {place: partial(one, found) for place, one in MADE.items()}
+    return filled(markdown, page, name="stability.md", made=made)
 
 
 def by_rate(names: Iterable[str], ident: str, title: str) -> Callable[[dict[str, Any]], str]:
