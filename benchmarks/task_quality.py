@@ -11,7 +11,7 @@ from typing import Final, final
 from benchmarks.promise import Promise
 
 from attncost.mechanisms.spelling import to_run
-from attncost.train.quality.tasks.asked import Asked
+from attncost.train.quality.tasks.comparison import Comparison
 from attncost.train.quality.tasks.run import Run, trained
 from attncost.train.recipe import Recipe
 from attncost.train.tasks import task
@@ -83,7 +83,7 @@ def learned(contest: Contest, *, seeds: int, tell: Tell) -> Found:
     """
     learning = task(contest.task)
     usual = learning.usual
-    asked = Asked(
+    asked = Comparison(
         task=learning,
         attentions={name: to_run(name) for name in contest.attentions},
         recipe=Recipe(

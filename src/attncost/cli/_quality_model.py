@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from attncost.measure.sweep.interleaved import Ratio
     from attncost.report.document import Document
     from attncost.train.quality.errors import ErrorRow
-    from attncost.train.quality.models.compare import Trial
+    from attncost.train.quality.models.compare import Swaps
     from attncost.train.quality.models.reading import Reading
 
 NONE: Final = "none"
@@ -60,11 +60,11 @@ def model_quality(model: str, asked: Asked, *, command: str) -> "Document":
     from attncost.report.quality.models import ModelQuality, model_document
     from attncost.train.quality.models.compare import compare
 
-    trial = _trial(asked)
+    swaps = _swaps(asked)
     with bar() as show:
         show(Progress(f"loading {model}", 0, None))
         reading = reading_of(model, asked)
-        found = compare(reading, trial, lambda doing, done, of: show(Progress(doing, done, of)))
+        found = compare(reading, swaps, lambda doing, done, of: show(Progress(doing, done, of)))
         show(Progress("errors of approximations", 0, None))
         errors = _errors(reading)
         times = _times(
@@ -75,14 +75,14 @@ def model_quality(model: str, asked: Asked, *, command: str) -> "Document":
     return model_document(ModelQuality(found=found, errors=errors, times=times, command=command))
 
 
-def _trial(asked: Asked) -> "Trial":
+def _swaps(asked: Asked) -> "Swaps":
     from attncost.mechanisms.spelling import to_run
     from attncost.train.quality.models.choices import usual
-    from attncost.train.quality.models.compare import Trial
+    from attncost.train.quality.models.compare import Swaps
 
     given = None if asked.attentions is None else tuple(map(to_run, asked.attentions))
     alone = None if asked.by_layer in (None, NONE) else to_run(asked.by_layer)
-    return Trial(
+    return Swaps(
         attentions=lambda length, ahead: usual(length, ahead=ahead) if given is None else given,
         alone=asked.by_layer != NONE,
         alone_of=alone,

@@ -15,7 +15,7 @@ from attncost.core.errors import ShapeError
 
 if TYPE_CHECKING:
     from attncost.report.document import Document
-    from attncost.train.quality.tasks.asked import Asked
+    from attncost.train.quality.tasks.comparison import Comparison
 
 
 def task_quality(name: str, given: Mapping[str, Any], *, again: Callable[[str], str]) -> "Document":
@@ -53,8 +53,8 @@ def task_quality(name: str, given: Mapping[str, Any], *, again: Callable[[str], 
     return task_document(found, lambda some: again(",".join(some)))
 
 
-def _asked(name: str, given: Mapping[str, Any]) -> "Asked":
-    from attncost.train.quality.tasks.asked import Asked
+def _asked(name: str, given: Mapping[str, Any]) -> "Comparison":
+    from attncost.train.quality.tasks.comparison import Comparison
     from attncost.train.quality.tasks.usual import (
         attentions_of,
         usual_attentions,
@@ -68,7 +68,7 @@ def _asked(name: str, given: Mapping[str, Any]) -> "Asked":
     for one in listed or ():
         if listed and listed.count(one) > 1:
             raise ShapeError(f"--attention must be names that differ, got {one} twice or more.")
-    return Asked(
+    return Comparison(
         task=chosen,
         attentions=attentions_of(tuple(listed or usual_attentions(chosen))),
         recipe=usual_recipe(chosen, steps=given["steps"], learning_rate=given["learning_rate"]),
@@ -78,7 +78,7 @@ def _asked(name: str, given: Mapping[str, Any]) -> "Asked":
     )
 
 
-def _announced(asked: "Asked", folder: Path, *, kept: int) -> str:
+def _announced(asked: "Comparison", folder: Path, *, kept: int) -> str:
     """Say how many runs there are."""
     runs = len(asked.runs)
     said = (

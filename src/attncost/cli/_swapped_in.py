@@ -33,7 +33,7 @@ def with_quality(material: "Material", chosen: "Target", *, text: Path | None) -
     from attncost.mechanisms.spelling import spelling
     from attncost.report.quality.models import ModelQuality
     from attncost.train.quality.models.choices import few
-    from attncost.train.quality.models.compare import Trial, compare
+    from attncost.train.quality.models.compare import Swaps, compare
 
     about = "What cheaper attention changes"
     if not has_maps(chosen):
@@ -48,8 +48,8 @@ def with_quality(material: "Material", chosen: "Target", *, text: Path | None) -
                 f"it would take longer than a report has for it; attncost quality {chosen.name} "
                 "takes that time."
             )
-        trial = Trial(attentions=lambda n, ahead: few(n, ahead=ahead), alone=False)
-        found = compare(reading_of(chosen.name, asked), trial)
+        swaps = Swaps(attentions=lambda n, ahead: few(n, ahead=ahead), alone=False)
+        found = compare(reading_of(chosen.name, asked), swaps)
     except AttnCostError as error:  # It can be reported on all the same.
         return replace(material, missing=(*material.missing, f"{about}: {error}"))
     again = {

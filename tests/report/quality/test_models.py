@@ -11,9 +11,9 @@ from attncost.report.quality.model_words import short_names
 from attncost.report.quality.models import ModelQuality, model_document, quality_chapter
 from attncost.report.text import text
 from attncost.train.quality.errors import ErrorRow
-from attncost.train.quality.models.intervals import Figure
+from attncost.train.quality.estimate import Estimate
+from attncost.train.quality.models.layer_reads import LayerRead
 from attncost.train.quality.models.next_tokens import Bucket, TokenChange
-from attncost.train.quality.models.reads import LayerRead
 from attncost.train.quality.models.results import Alone, Compared, Swapped
 from attncost.train.quality.models.vectors import VectorChange
 
@@ -22,11 +22,11 @@ LAYERS = ("encoder.layer.0.attention", "encoder.layer.1.attention")
 
 def vectors(cosine):
     return VectorChange(
-        cosine=Figure(cosine, cosine - 0.01, cosine + 0.01),
+        cosine=Estimate(cosine, cosine - 0.01, cosine + 0.01),
         worst=cosine - 0.1,
         worst_text=3,
-        nearest=Figure(0.5, 0.3, 0.7),
-        overlap=Figure(0.8, 0.7, 0.9),
+        nearest=Estimate(0.5, 0.3, 0.7),
+        overlap=Estimate(0.8, 0.7, 0.9),
         top=7,
     )
 
@@ -174,8 +174,8 @@ def test_nats_stand_by_how_much_was_read():
     )
     change = TokenChange(
         was=2.875,
-        added=Figure(0.175, 0.1, 0.2),
-        same=Figure(0.9),
+        added=Estimate(0.175, 0.1, 0.2),
+        same=Estimate(0.9),
         divergence=0.15,
         buckets=buckets,
     )

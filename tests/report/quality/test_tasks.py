@@ -167,7 +167,7 @@ def test_json_holds_the_numbers_that_are_shown():
     for one in found["attentions"]:
         runs = [run["score"] for run in one["runs"]]
         assert runs == USUAL[one["attention"]][0]
-        assert one["score"]["mean"] == pytest.approx(sum(runs) / 3)
+        assert one["score"]["value"] == pytest.approx(sum(runs) / 3)
         mean, low, high, worst, best, flops = scores[one["attention"]]
         assert (mean, low, high) == tuple(one["score"].values())
         assert (worst, best, flops) == (min(runs), max(runs), one["price"]["executed"])

@@ -7,7 +7,7 @@ from math import exp
 from attncost.core.units import show
 from attncost.report.document import Finding
 from attncost.report.quality.model_words import between, layer_names, short_names
-from attncost.train.quality.models.related import (
+from attncost.train.quality.models.rank_correlation import (
     alone_swapped,
     mass_alone,
     mass_and_loss,

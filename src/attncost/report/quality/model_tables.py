@@ -7,8 +7,8 @@ from typing import Final
 from attncost.measure.sweep.interleaved import Ratio
 from attncost.report.document import Cell, Column, Table
 from attncost.report.quality.model_words import chunks, layer_names, short_names
-from attncost.train.quality.models.reads import LayerRead
-from attncost.train.quality.models.related import alone_swapped
+from attncost.train.quality.models.layer_reads import LayerRead
+from attncost.train.quality.models.rank_correlation import alone_swapped
 from attncost.train.quality.models.results import Compared, Swapped
 
 _VECTORS: Final = (

@@ -5,7 +5,7 @@ from math import ceil
 from typing import Final
 
 from attncost.report.head_rows import labels
-from attncost.train.quality.models.intervals import Figure
+from attncost.train.quality.estimate import Estimate
 from attncost.train.quality.models.results import Compared, Swapped
 
 # Columns of attentions that stand side by side on a terminal.
@@ -43,10 +43,10 @@ def chunks(swapped: Sequence[Swapped]) -> list[Sequence[Swapped]]:
     return [swapped[i : i + most] for i in range(0, len(swapped), most)]
 
 
-def between(figure: Figure) -> str:
+def between(figure: Estimate) -> str:
     """Say in which interval a figure lies, if it has one.
 
-    >>> between(Figure(0.5, 0.41, 0.62)), between(Figure(0.5))
+    >>> between(Estimate(0.5, 0.41, 0.62)), between(Estimate(0.5))
     (' (0.41 to 0.62)', '')
     """
     if figure.low is None or figure.high is None:

@@ -56,7 +56,7 @@ def _quality(study: Study, x: Axis, cost: Callable[[Judged], float]) -> Chart:
         series=tuple(
             Series(
                 one.name,
-                (Point(cost(one), one.score.mean, one.score.low, one.score.high),),
+                (Point(cost(one), one.score.value, one.score.low, one.score.high),),
                 style="markers",
             )
             for one in shown(study)

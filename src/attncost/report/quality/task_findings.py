@@ -32,8 +32,8 @@ def _base(study: Study, base: Judged, again: Again) -> Finding:
     guess = f"guessing has {level(task, task.chance)}"
     return Finding(
         key=_key(base.name),
-        text=(f"{base.name} gets {level(task, base.score.mean)} ({_sure(study, base)}; {guess})."),
-        values={"score": base.score.mean, "chance": task.chance},
+        text=(f"{base.name} gets {level(task, base.score.value)} ({_sure(study, base)}; {guess})."),
+        values={"score": base.score.value, "chance": task.chance},
         command=again([base.name]),
     )
 
@@ -48,10 +48,10 @@ def _other(study: Study, one: Judged, again: Again) -> Finding:
     )
     return Finding(
         key=_key(one.name),
-        text=f"{one.name} gets {level(task, one.score.mean)}, {_beside(study, one)}, for {paid}.",
+        text=f"{one.name} gets {level(task, one.score.value)}, {_beside(study, one)}, for {paid}.",
         values={
-            "score": one.score.mean,
-            "gain": gain and gain.mean,
+            "score": one.score.value,
+            "gain": gain and gain.value,
             "gain_low": gain and gain.low,
             "gain_high": gain and gain.high,
             "flops_ratio": flops,
@@ -67,10 +67,10 @@ def _beside(study: Study, one: Judged) -> str:
     if gain is None:
         lost = study.base if study.base.diverged else one
         return f"which cannot be compared with {name} as {lost.name} diverged"
-    far = apart(task, gain.mean)
-    if gain.mean == 0:
+    far = apart(task, gain.value)
+    if gain.value == 0:
         return f"the same as {name}"
-    word = "better" if gain.mean > 0 else "worse"
+    word = "better" if gain.value > 0 else "worse"
     if gain.low is None or gain.high is None:
         return f"{far} {word} than {name} (one seed, no interval)"
     if not gain.settled:

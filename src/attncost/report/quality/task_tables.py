@@ -27,7 +27,7 @@ def scores(study: Study, command: str) -> Table:
 
 def _score(study: Study, one: Judged) -> tuple[Any, ...]:
     score, worst, best = one.score, study.worst(one).score, study.best(one).score
-    return (one.name, score.mean, score.low, score.high, worst, best, one.price.executed)
+    return (one.name, score.value, score.low, score.high, worst, best, one.price.executed)
 
 
 def _scores_note(study: Study) -> str:

@@ -3,7 +3,7 @@
 from typing import Final
 
 from attncost.core.units import show
-from attncost.train.quality.tasks.intervals import Estimate
+from attncost.train.quality.estimate import Estimate
 from attncost.train.quality.tasks.study import Judged, Study
 from attncost.train.tasks.interface import Task
 
@@ -43,7 +43,7 @@ def ordered(study: Study) -> tuple[Judged, ...]:
     """Return the base, then the others, the best first."""
     others = [one for one in study.judged if one is not study.base]
     sign = -1 if study.more_is_better else 1
-    return study.base, *sorted(others, key=lambda one: sign * one.score.mean)
+    return study.base, *sorted(others, key=lambda one: sign * one.score.value)
 
 
 def _plain(task: Task, value: float) -> str:

@@ -16,14 +16,14 @@ from tests.train.quality.models.readings import (
 import attncost as ac
 from attncost.core.errors import UnsupportedOption
 from attncost.mechanisms.linear import Linear
-from attncost.train.quality.models.compare import Trial, compare
+from attncost.train.quality.models.compare import Swaps, compare
 
 NARROW = ac.Window(7, ahead=3)
 LENGTHS = (24, 24, 17, 24, 9)
 
 
 def tried(*attentions, **more):
-    return Trial(attentions=lambda _length, _ahead: attentions, **more)
+    return Swaps(attentions=lambda _length, _ahead: attentions, **more)
 
 
 def vectors(model, some, pattern):

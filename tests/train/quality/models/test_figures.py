@@ -6,7 +6,7 @@ import torch
 
 from attncost.train.quality.models.intervals import mean_of, share_of
 from attncost.train.quality.models.next_tokens import heard, token_change
-from attncost.train.quality.models.related import correlation
+from attncost.train.quality.models.rank_correlation import correlation
 from attncost.train.quality.models.states import Moves
 from attncost.train.quality.models.vectors import pooled, vector_change
 

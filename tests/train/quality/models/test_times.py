@@ -23,13 +23,13 @@ class Looking(Clock):
         self.model, self.seen = model, set()
 
     def elapsed(self, call, repeats):
-        before = self.standing()
+        before = self.in_place()
         call()
-        assert self.standing() == before, "nothing is swapped while the clock runs"
+        assert self.in_place() == before, "nothing is swapped while the clock runs"
         self.seen.add(before)
         return (1.0 if before is None else 2.0) * repeats
 
-    def standing(self):
+    def in_place(self):
         place = hung(self.model.encoder.layer[0].attention.self)
         return None if place is None else str(place.attention)
 
@@ -43,7 +43,7 @@ def test_the_clock_starts_when_the_attention_stands(generator):
     assert [one.figure for one in found.values()] == [2.0, 2.0]
     assert told == sorted(told)
     assert told[-1] == 1.0
-    assert clock.standing() is None
+    assert clock.in_place() is None
 
 
 @pytest.mark.slow  # 15 rounds of two ways to run a model

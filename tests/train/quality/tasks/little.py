@@ -7,7 +7,7 @@ import torch
 
 from attncost.patterns.causal import Causal
 from attncost.patterns.window import Window
-from attncost.train.quality.tasks.asked import Asked
+from attncost.train.quality.tasks.comparison import Comparison
 from attncost.train.recipe import Recipe
 from attncost.train.tasks.interface import IGNORED, Batch, Metric, Task, Usual
 from attncost.train.transformer import Sizes
@@ -43,7 +43,7 @@ class First(Task):
         return self.drawn(min(size, 64), seed=99, step=0)
 
 
-ASKED = Asked(
+ASKED = Comparison(
     task=First(),
     attentions={"window:width=2": Window(2), "causal": Causal()},
     recipe=Recipe(steps=80, batch=32, learning_rate=2e-2),

@@ -14,7 +14,7 @@ SCORES = st.floats(0, 1, allow_subnormal=False)
 def test_the_interval_is_that_of_students_test(values):
     found = estimate(values)
     theirs = ttest_1samp(values, 0.0).confidence_interval(0.95)
-    assert found.mean == pytest.approx(np.mean(values))
+    assert found.value == pytest.approx(np.mean(values))
     assert (found.low, found.high) == pytest.approx((theirs.low, theirs.high), abs=1e-9)
 
 
@@ -34,7 +34,7 @@ def test_it_holds_the_truth_in_95_of_100_cases():
 
 def test_one_seed_has_no_interval_and_settles_nothing():
     found = estimate([0.4])
-    assert (found.mean, found.low, found.high, found.settled) == (0.4, None, None, False)
+    assert (found.value, found.low, found.high, found.settled) == (0.4, None, None, False)
 
 
 def test_equal_values_have_an_interval_of_no_width():
@@ -44,4 +44,4 @@ def test_equal_values_have_an_interval_of_no_width():
 def test_an_accuracy_has_no_interval_beyond_0_and_1():
     found = estimate([0.99, 0.9, 1.0], least=0.0, most=1.0)
     assert found.high == 1.0
-    assert 0 < found.low < found.mean
+    assert 0 < found.low < found.value

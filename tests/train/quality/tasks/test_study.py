@@ -103,7 +103,7 @@ def test_a_run_that_diverges_counts_as_guessing(tmp_path):
     recipe = replace(ASKED.recipe, steps=20, learning_rate=1e30, clip=None)
     found = study(replace(ASKED, recipe=recipe, seeds=1), tmp_path)
     assert [one.runs[0].diverged for one in found.judged] == [True, True]
-    assert [one.score.mean for one in found.judged] == [0.5, 0.5]
+    assert [one.score.value for one in found.judged] == [0.5, 0.5]
     assert found.judged[0].runs[0].steps < 20
     assert (found.by_flops, found.by_time) == ((), ())
 

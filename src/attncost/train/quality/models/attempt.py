@@ -6,12 +6,12 @@ from attncost.core.errors import AttnCostError, ShapeError, UnsupportedOption
 from attncost.integrations.hf.layers import attention_layers
 from attncost.mechanisms.interface import Mechanism
 from attncost.mechanisms.spelling import spelling
-from attncost.train.quality.models.batch import Batch
+from attncost.train.quality.models.in_place import in_place
+from attncost.train.quality.models.layer_reads import LayerReads, pairs_of
 from attncost.train.quality.models.outputs import Attention, Changes, run
+from attncost.train.quality.models.own_answers import Batch
 from attncost.train.quality.models.reading import Reading
-from attncost.train.quality.models.reads import Reads, pairs_of
 from attncost.train.quality.models.results import Alone, Swapped
-from attncost.train.quality.models.standing import standing
 from attncost.view.prices.pieces import within
 from attncost.view.prices.swapping import choice_of
 
@@ -30,7 +30,7 @@ class Attempt:
     def __init__(self, reading: Reading, attention: Attention) -> None:
         self.attention = attention
         self.refused: AttnCostError | None = None
-        self.changes, self.reads = Changes(reading), Reads(attention)
+        self.changes, self.reads = Changes(reading), LayerReads(attention)
         self._reading = reading
         self._served = attention_layers(reading.model).keys()
         self._alone: dict[str, Changes] = {}
@@ -40,7 +40,7 @@ class Attempt:
         if self.refused is not None:
             return
         try:
-            with standing(self._reading, self.attention):
+            with in_place(self._reading, self.attention):
                 now = run(self._reading, batch.ids)
         except (UnsupportedOption, ShapeError) as error:
             self.refused = error
@@ -60,7 +60,7 @@ class Attempt:
             if name in self._served:
                 changes = self._alone.setdefault(name, Changes(self._reading))
                 chosen = choice_of(self._reading.model, name)
-                with standing(self._reading, self.attention, chosen):
+                with in_place(self._reading, self.attention, chosen):
                     now = run(self._reading, batch.ids)
                 changes.add(batch.numbers, batch.ids, batch.own, now)
 

@@ -20,8 +20,8 @@ from attncost.integrations.theirs import foreign
 from attncost.mechanisms.interface import Mechanism
 from attncost.mechanisms.spelling import spelling
 from attncost.train.quality.models.attempt import Attempt
-from attncost.train.quality.models.batch import Batch, longest, read
 from attncost.train.quality.models.outputs import Attention
+from attncost.train.quality.models.own_answers import Batch, longest, read
 from attncost.train.quality.models.reading import Reading
 from attncost.train.quality.models.results import Compared
 from attncost.train.quality.models.vectors import apart
@@ -33,7 +33,7 @@ Tell: TypeAlias = Callable[[str, int, int], None]
 
 @final
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Trial:
+class Swaps:
     """What is tried.
 
     Attributes:
@@ -52,12 +52,12 @@ def _silent(_doing: str, _done: int, _of: int) -> None:
     """Tell nobody."""
 
 
-def compare(reading: Reading, trial: Trial, tell: Tell = _silent) -> Compared:
+def compare(reading: Reading, swaps: Swaps, tell: Tell = _silent) -> Compared:
     """Compare a model with what it becomes.
 
     Args:
         reading: The model, and its texts.
-        trial: What is tried.
+        swaps: What is tried.
         tell: Is told of progress.
 
     Raises:
@@ -69,9 +69,9 @@ def compare(reading: Reading, trial: Trial, tell: Tell = _silent) -> Compared:
     with undisturbed(reading.model):
         first, outside = longest(reading), _outside(reading)
         ahead = any(looks_ahead(seen) for calls in first.calls.values() for seen, _ in calls)
-        wanted = (*trial.attentions(reading.longest, ahead), trial.alone_of)
+        wanted = (*swaps.attentions(reading.longest, ahead), swaps.alone_of)
         attempts = [Attempt(reading, one) for one in dict.fromkeys(wanted) if one is not None]
-        alone = _alone(trial, attempts, first)
+        alone = _alone(swaps, attempts, first)
         del first
         _read(reading, attempts, alone, tell)
     return _compared(reading, attempts, alone, ahead=ahead, outside=outside)
@@ -108,12 +108,12 @@ def _counted(reading: Reading, length: int) -> int:
     return found.executed - int(found.core.executed)
 
 
-def _alone(trial: Trial, attempts: list[Attempt], first: Batch) -> Attempt | None:
+def _alone(swaps: Swaps, attempts: list[Attempt], first: Batch) -> Attempt | None:
     """Return what is swapped into one layer at a time, if anything is."""
-    if not trial.alone:
+    if not swaps.alone:
         return None
-    if trial.alone_of is not None:
-        return next(one for one in attempts if one.attention == trial.alone_of)
+    if swaps.alone_of is not None:
+        return next(one for one in attempts if one.attention == swaps.alone_of)
     ready = [one for one in attempts if not isinstance(one.attention, Mechanism)]
     return min(ready or attempts, key=lambda one: one.foreseen(first))
 

@@ -6,10 +6,11 @@ nothing of other kinds of texts.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Final, final
+from typing import Final
 
 import numpy as np
+
+from attncost.train.quality.estimate import Estimate
 
 _LEVEL: Final = 0.95
 _SAMPLES: Final = 2000
@@ -17,23 +18,7 @@ _SAMPLES: Final = 2000
 _LEAST: Final = 2
 
 
-@final
-@dataclass(frozen=True, slots=True)
-class Figure:
-    """A figure with its 95 % interval.
-
-    Attributes:
-        value: The figure.
-        low: Lower end; None if there are too few texts.
-        high: Upper end.
-    """
-
-    value: float
-    low: float | None = None
-    high: float | None = None
-
-
-def mean_of(sums: Sequence[float], counts: Sequence[int] | None = None) -> Figure:
+def mean_of(sums: Sequence[float], counts: Sequence[int] | None = None) -> Estimate:
     """Return the mean over all tokens, texts drawn again as a whole.
 
     Args:
@@ -46,7 +31,7 @@ def mean_of(sums: Sequence[float], counts: Sequence[int] | None = None) -> Figur
     of = np.ones(len(over)) if counts is None else np.asarray(counts, float)
     value = float(over.sum() / of.sum())
     if len(over) < _LEAST:
-        return Figure(value)
+        return Estimate(value)
     found = bootstrap(
         (over, of),
         lambda a, b, axis=-1: a.sum(axis) / b.sum(axis),
@@ -57,13 +42,13 @@ def mean_of(sums: Sequence[float], counts: Sequence[int] | None = None) -> Figur
         vectorized=True,
         random_state=0,
     ).confidence_interval
-    return Figure(value, float(found.low), float(found.high))
+    return Estimate(value, float(found.low), float(found.high))
 
 
-def share_of(agree: Sequence[bool]) -> Figure:
+def share_of(agree: Sequence[bool]) -> Estimate:
     """Return the share of texts of which something is true."""
     from scipy.stats import binomtest  # noqa: PLC0415 -- takes longer to import than all the rest
 
     found = binomtest(sum(agree), len(agree))
     ends = found.proportion_ci(_LEVEL, method="wilson")
-    return Figure(float(found.statistic), float(ends.low), float(ends.high))
+    return Estimate(float(found.statistic), float(ends.low), float(ends.high))

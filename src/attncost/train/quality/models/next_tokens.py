@@ -15,7 +15,8 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from attncost.train.quality.models.intervals import Figure, mean_of
+from attncost.train.quality.estimate import Estimate
+from attncost.train.quality.models.intervals import mean_of
 
 BUCKET: Final = 64
 # Tokens at a time, as a row of logits has a number for every word there is.
@@ -76,8 +77,8 @@ class TokenChange:
     """
 
     was: float
-    added: Figure
-    same: Figure
+    added: Estimate
+    same: Estimate
     divergence: float
     buckets: tuple[Bucket, ...]
 

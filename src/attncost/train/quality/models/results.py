@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import final
 
+from attncost.train.quality.models.layer_reads import LayerRead
 from attncost.train.quality.models.next_tokens import TokenChange
-from attncost.train.quality.models.reads import LayerRead
 from attncost.train.quality.models.vectors import VectorChange
 
 

@@ -18,9 +18,9 @@ from attncost.measure.sweep.interleaved import Ratio
 from attncost.measure.sweep.lock import machine_lock
 from attncost.measure.trials.ways import time_ways
 from attncost.mechanisms.spelling import spelling
+from attncost.train.quality.models.in_place import in_place
 from attncost.train.quality.models.outputs import Attention, Ids, run
 from attncost.train.quality.models.reading import Reading
-from attncost.train.quality.models.standing import standing
 
 # A name that no attention is spelled by.
 _OWN: Final = "own"
@@ -64,7 +64,7 @@ class _With:
     ids: Ids
 
     def __call__(self) -> object:
-        with standing(self.reading, self.attention):
+        with in_place(self.reading, self.attention):
             return self.run()
 
     def run(self) -> object:
@@ -89,6 +89,6 @@ class _Standing(Clock):
         if not isinstance(call, _With):
             call()
             return self._clock.elapsed(call, repeats)
-        with standing(call.reading, call.attention):
+        with in_place(call.reading, call.attention):
             call.run()
             return self._clock.elapsed(call.run, repeats)

@@ -14,7 +14,8 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from attncost.train.quality.models.intervals import Figure, mean_of, share_of
+from attncost.train.quality.estimate import Estimate
+from attncost.train.quality.models.intervals import mean_of, share_of
 from attncost.train.quality.models.reading import Pooling
 
 _TOP: Final = 10
@@ -36,11 +37,11 @@ class VectorChange:
         top: How many nearest texts these are: 10, or less than half of few texts.
     """
 
-    cosine: Figure
+    cosine: Estimate
     worst: float
     worst_text: int
-    nearest: Figure | None
-    overlap: Figure | None
+    nearest: Estimate | None
+    overlap: Estimate | None
     top: int
 
 

@@ -1,5 +1,5 @@
 """Trained comparisons: accuracy against cost on one task.
 
-`asked` says what, `run` trains once, `price` and `times` say what it costs, `stored` keeps it in a
-folder, and `study` does all of it.
+`comparison` says what, `run` trains once, `price` and `times` say what it costs, `stored` keeps it
+in a folder, and `study` does all of it.
 """

@@ -8,32 +8,12 @@ there is none.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from statistics import fmean, stdev
-from typing import Final, final
+from typing import Final
+
+from attncost.train.quality.estimate import Estimate
 
 _QUANTILE: Final = 0.975
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class Estimate:
-    """A mean with its 95 % interval.
-
-    Attributes:
-        mean: Over seeds.
-        low: Lower end of the interval; None with one seed.
-        high: Upper end; None with one seed.
-    """
-
-    mean: float
-    low: float | None = None
-    high: float | None = None
-
-    @property
-    def settled(self) -> bool:
-        """Whether an interval leaves out 0, so that its sign is known."""
-        return self.low is not None and self.high is not None and not self.low <= 0 <= self.high
 
 
 def estimate(
@@ -42,7 +22,7 @@ def estimate(
     """Return the mean of values and its interval.
 
     >>> estimate([0.75])
-    Estimate(mean=0.75, low=None, high=None)
+    Estimate(value=0.75, low=None, high=None)
 
     Args:
         values: One a seed, at least one.

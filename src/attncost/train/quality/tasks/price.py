@@ -11,7 +11,7 @@ import torch
 
 from attncost.cost.counting.count import count
 from attncost.measure.subjects.modes import Forward, Training
-from attncost.train.quality.tasks.asked import Asked
+from attncost.train.quality.tasks.comparison import Comparison
 from attncost.train.transformer import Transformer
 
 
@@ -41,7 +41,7 @@ class Price:
     peak_at_least: bool
 
 
-def model_of(asked: Asked, name: str, *, seed: int) -> Transformer:
+def model_of(asked: Comparison, name: str, *, seed: int) -> Transformer:
     """Return a fresh model.
 
     Raises:
@@ -50,7 +50,7 @@ def model_of(asked: Asked, name: str, *, seed: int) -> Transformer:
     return Transformer(asked.task, asked.attentions[name], asked.sizes, seed=seed)
 
 
-def price(asked: Asked, name: str) -> Price:
+def price(asked: Comparison, name: str) -> Price:
     """Count one attention.
 
     Raises:
@@ -73,12 +73,12 @@ def price(asked: Asked, name: str) -> Price:
     )
 
 
-def step_batch(asked: Asked) -> int:
+def step_batch(asked: Comparison) -> int:
     """Return the sequences that are in memory at once."""
     return -(-asked.recipe.batch // asked.recipe.micro_batches)
 
 
-def forward_of(asked: Asked, name: str) -> Callable[[], object]:
+def forward_of(asked: Comparison, name: str) -> Callable[[], object]:
     """Return a forward pass over one batch of sequences that no run has trained on."""
     model = model_of(asked, name, seed=0).eval()
     return Forward(model, asked.task.held_out(step_batch(asked)).tokens)

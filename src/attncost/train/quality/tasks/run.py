@@ -13,7 +13,7 @@ from typing import Final, TypeAlias, final
 from attncost.measure.clocks.clock import clock_for
 from attncost.measure.clocks.threads import threads
 from attncost.train.loop import Trained, evaluate, train
-from attncost.train.quality.tasks.asked import Asked
+from attncost.train.quality.tasks.comparison import Comparison
 from attncost.train.quality.tasks.price import model_of
 from attncost.train.telemetry import Row
 
@@ -49,7 +49,7 @@ class Run:
 
 
 def trained(
-    asked: Asked, name: str, seed: int, *, folder: Path | None = None, tell: Tell | None = None
+    asked: Comparison, name: str, seed: int, *, folder: Path | None = None, tell: Tell | None = None
 ) -> Run:
     """Train once, on one thread, and judge what was learned.
 

@@ -15,7 +15,7 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from attncost.core.errors import ShapeError, StorageError
-from attncost.train.quality.tasks.asked import Asked
+from attncost.train.quality.tasks.comparison import Comparison
 from attncost.train.quality.tasks.run import Run
 
 SCHEMA: Final = "attncost.quality.run/1"
@@ -28,7 +28,7 @@ def place(folder: Path, name: str, seed: int) -> Path:
     return folder / safe / f"seed-{seed}"
 
 
-def finished(folder: Path, asked: Asked) -> dict[tuple[str, int], Run]:
+def finished(folder: Path, asked: Comparison) -> dict[tuple[str, int], Run]:
     """Return the runs that are finished already.
 
     Raises:
@@ -45,7 +45,7 @@ def finished(folder: Path, asked: Asked) -> dict[tuple[str, int], Run]:
     return found
 
 
-def keep(folder: Path, asked: Asked, run: Run) -> None:
+def keep(folder: Path, asked: Comparison, run: Run) -> None:
     """Write what came of a run.
 
     Raises:
@@ -110,7 +110,7 @@ def write(path: Path, row: Mapping[str, Any]) -> None:
         raise StorageError(f"{path} cannot be written ({error.strerror}).") from error
 
 
-def _check_same(path: Path, row: Mapping[str, Any], asked: Asked) -> None:
+def _check_same(path: Path, row: Mapping[str, Any], asked: Comparison) -> None:
     """Refuse what would be compared although it is not the same."""
     before, now = row.get("settings"), asked.settings
     if not isinstance(before, dict):

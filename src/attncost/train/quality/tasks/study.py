@@ -7,9 +7,10 @@ from statistics import fmean
 from typing import Any, TypeAlias, final
 
 from attncost.measure.sweep.lock import machine_lock
+from attncost.train.quality.estimate import Estimate
 from attncost.train.quality.tasks import stored, times
-from attncost.train.quality.tasks.asked import Asked
-from attncost.train.quality.tasks.intervals import Estimate, estimate
+from attncost.train.quality.tasks.comparison import Comparison
+from attncost.train.quality.tasks.intervals import estimate
 from attncost.train.quality.tasks.pareto import front
 from attncost.train.quality.tasks.price import Price, price
 from attncost.train.quality.tasks.run import Run, trained
@@ -59,7 +60,7 @@ class Study:
         environment: Where that was.
     """
 
-    asked: Asked
+    asked: Comparison
     judged: tuple[Judged, ...]
     sequences: int
     environment: Mapping[str, Any]
@@ -94,7 +95,7 @@ class Study:
 
     def _front(self, cost: Callable[[Judged], float]) -> tuple[str, ...]:
         points = {
-            one.name: (self._quality(one.score.mean), cost(one))
+            one.name: (self._quality(one.score.value), cost(one))
             for one in self.judged
             if not one.diverged
         }
@@ -105,7 +106,7 @@ class Study:
 
 
 def study(
-    asked: Asked,
+    asked: Comparison,
     folder: Path,
     *,
     begin: Callable[[int], None] = lambda _: None,
@@ -139,7 +140,7 @@ def study(
 
 
 def _run_missing(
-    asked: Asked, folder: Path, runs: dict[tuple[str, int], Run], progress: Progress
+    asked: Comparison, folder: Path, runs: dict[tuple[str, int], Run], progress: Progress
 ) -> None:
     """Add the runs that are not finished yet."""
     missing = [one for one in asked.runs if one not in runs]
@@ -156,7 +157,7 @@ def _run_missing(
 
 
 def _judged(
-    asked: Asked,
+    asked: Comparison,
     runs: Mapping[tuple[str, int], Run],
     prices: Mapping[str, Price],
     timed: Times,
@@ -183,7 +184,7 @@ def _judged(
     )
 
 
-def score_of(asked: Asked, runs: tuple[Run, ...]) -> Estimate:
+def score_of(asked: Comparison, runs: tuple[Run, ...]) -> Estimate:
     """Return the mean score; a run that diverged counts as guessing, and leaves no interval."""
     scores = [run.score for run in runs]
     if any(run.diverged for run in runs):
@@ -193,7 +194,7 @@ def score_of(asked: Asked, runs: tuple[Run, ...]) -> Estimate:
     return estimate(scores, least=0.0)
 
 
-def gain_of(asked: Asked, runs: tuple[Run, ...], base: tuple[Run, ...]) -> Estimate | None:
+def gain_of(asked: Comparison, runs: tuple[Run, ...], base: tuple[Run, ...]) -> Estimate | None:
     """Return the mean gain on the base; of runs that diverged there is none."""
     if any(run.diverged for run in (*runs, *base)):
         return None

@@ -15,7 +15,7 @@ from attncost.measure.clocks.clock import clock_for
 from attncost.measure.store.environment import environment
 from attncost.measure.sweep.interleaved import Ratio
 from attncost.measure.trials.ways import time_ways
-from attncost.train.quality.tasks.asked import Asked
+from attncost.train.quality.tasks.comparison import Comparison
 from attncost.train.quality.tasks.price import forward_of, step_batch
 from attncost.train.quality.tasks.stored import SCHEMA, read, write
 
@@ -60,7 +60,7 @@ class Times:
     environment: Mapping[str, Any]
 
 
-def timed(asked: Asked) -> Times:
+def timed(asked: Comparison) -> Times:
     """Time all attentions, the base first, on one thread."""
     calls = {name: forward_of(asked, name) for name in (asked.base, *asked.attentions)}
     clock, sequences = clock_for("cpu"), step_batch(asked)
@@ -73,7 +73,7 @@ def timed(asked: Asked) -> Times:
     )
 
 
-def known(folder: Path, asked: Asked) -> Times | None:
+def known(folder: Path, asked: Comparison) -> Times | None:
     """Return what was timed before side by side here, if these attentions were among it.
 
     Raises:
@@ -98,7 +98,7 @@ def known(folder: Path, asked: Asked) -> Times | None:
     return found if here else None
 
 
-def keep(folder: Path, asked: Asked, times: Times) -> None:
+def keep(folder: Path, asked: Comparison, times: Times) -> None:
     """Write them.
 
     Raises:

@@ -1,7 +1,7 @@
 """What is compared on a task where nobody says otherwise: whole, near, and linear attention."""
 
 from attncost.mechanisms.spelling import to_run
-from attncost.train.quality.tasks.asked import Attention
+from attncost.train.quality.tasks.comparison import Attention
 from attncost.train.recipe import Recipe
 from attncost.train.tasks.interface import Task
 

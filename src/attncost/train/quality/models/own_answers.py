@@ -9,9 +9,9 @@ from jaxtyping import Int
 from torch import Tensor
 
 from attncost.core.errors import ShapeError
+from attncost.train.quality.models.layer_reads import Answer, attended
 from attncost.train.quality.models.outputs import Output, run
 from attncost.train.quality.models.reading import Reading
-from attncost.train.quality.models.reads import Answer, attended
 from attncost.view.capture.capture import capture
 from attncost.view.seen import Seen
 

@@ -44,7 +44,7 @@ class LayerRead:
 
 
 @final
-class Reads:
+class LayerReads:
     """The sum of what one attention reads in the layers of a model.
 
     Attributes:

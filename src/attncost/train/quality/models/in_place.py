@@ -18,7 +18,7 @@ _ANY: Final = Dims(length=1, head_dim=1)
 
 
 @contextmanager
-def standing(
+def in_place(
     reading: Reading,
     attention: Attention,
     layers: Any = None,  # noqa: ANN401 -- what swap takes

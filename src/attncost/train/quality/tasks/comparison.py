@@ -25,7 +25,7 @@ _MOST_SEEDS: Final = 1000
 
 @final
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Asked:
+class Comparison:
     """What is to be trained.
 
     Attributes:
