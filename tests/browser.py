@@ -5,6 +5,7 @@ import shutil
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib import import_module
+from importlib.resources import files
 from importlib.util import find_spec
 
 import pytest
@@ -68,6 +69,22 @@ def opened(browser, file, *, width=1280, scheme="light", javascript=True):
         yield seen
     finally:
         context.close()
+
+
+def serious(page, part="html", rules=None):
+    """Return what axe-core finds serious in a part of a page: rules, and where they are broken."""
+    if find_spec("axe_playwright_python") is None:
+        missing("axe", "axe-playwright-python is not installed")
+    if page.evaluate("typeof axe") == "undefined":
+        axe = files("axe_playwright_python").joinpath("axe.min.js").read_text(encoding="utf-8")
+        page.evaluate(axe)
+    options = {"resultTypes": ["violations"], **({} if rules is None else {"runOnly": rules})}
+    found = page.evaluate("([part, options]) => axe.run(part, options)", [part, options])
+    return [
+        (one["id"], [node["target"] for node in one["nodes"]][:5])
+        for one in found["violations"]
+        if one["impact"] in ("serious", "critical")
+    ]
 
 
 def missing(name, what):

@@ -1,22 +1,49 @@
 """How a formula is written: `4·n²·d` for people, `4 n^{2} d` for LaTeX, `O(n²·d)` for its order.
 
 A formula is what a count becomes when it is given symbols: a whole number or a SymPy expression.
+`core.mathml` writes it for pages.
 """
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, final
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, final
 
 from attncost.core.counts import Count, symbol
+from attncost.core.notation import Style
 
 if TYPE_CHECKING:
     from sympy import Expr
 
-# Factors stand as the papers write them: batch and heads, then lengths, then features.
-_FIRST: Final = "bghnmwrde"
 _RAISED: Final = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
 
 
-def text(formula: Count) -> str:
+@final
+@dataclass(frozen=True, slots=True)
+class Filled:
+    """A formula with numbers in place of its letters, not worked out.
+
+    Attributes:
+        formula: The formula.
+        values: A number for each letter; one without a number stays.
+    """
+
+    formula: Count
+    values: Mapping[str, int]
+
+    @property
+    def value(self) -> int:
+        """What comes out.
+
+        >>> Filled(2 * symbol("n") ** 2, {"n": 3}).value
+        18
+        """
+        import sympy  # noqa: PLC0415 -- costs half a second, and numbers never need it
+
+        pairs = {symbol(name): value for name, value in self.values.items()}
+        return int(sympy.sympify(self.formula).subs(pairs))
+
+
+def text(formula: Count | Filled) -> str:
     """Write a formula in one line of Unicode.
 
     >>> from attncost.core.counts import symbol
@@ -25,22 +52,29 @@ def text(formula: Count) -> str:
     ('4·n²·d + 8·n·d²', '4,096', '½·n·(n + 1)', '(1/3)·n·d²')
     >>> text(4 * n * d**2 / symbol("h"))
     '4·n·d²/h'
+    >>> text(Filled(4 * d * n**2, {"n": 1024, "d": 64}))
+    '4·1,024²·64'
     """
-    import sympy  # noqa: PLC0415 -- costs half a second, and numbers never need it
-
-    return _written(sympy.sympify(formula), _PLAIN)
+    return _in(PLAIN, formula)
 
 
-def latex(formula: Count) -> str:
+def written(count: Count) -> str:
+    """Write a count, a number without waiting for SymPy.
+
+    >>> written(4096)
+    '4,096'
+    """
+    return f"{count:,}" if isinstance(count, int) else text(count)
+
+
+def latex(formula: Count | Filled) -> str:
     r"""Write a formula for LaTeX's mathematics mode.
 
     >>> from attncost.core.counts import symbol
     >>> print(latex(2 * symbol("d") * symbol("n") ** 2))
     2 \, n^{2} \, d
     """
-    import sympy  # noqa: PLC0415 -- see above
-
-    return _written(sympy.sympify(formula), _LATEX)
+    return _in(_LATEX, formula)
 
 
 def for_long(formula: Count) -> Count:
@@ -118,95 +152,65 @@ def _within(a: "Expr", b: "Expr") -> bool:
     return all(powers[base] <= bounds[base] for base in {*powers, *bounds} - {1})
 
 
-@final
-class _Style(NamedTuple):
-    """How one notation writes what the two differ in."""
-
-    times: str
-    comma: str
-    fraction: Callable[[int, int], str]
-    over: Callable[[str, str], str]
-    atom: Callable[[Any], str]
-
-
-def _written(part: Any, style: _Style) -> str:  # noqa: ANN401 -- SymPy is untyped
-    if part.is_Add:
-        return _sum([_written(term, style) for term in sorted(part.args, key=_descending)])
-    if part.is_Mul:
-        return _product(part, style)
-    return _whole(int(part), style) if part.is_Integer else style.atom(part)
-
-
-def _sum(terms: list[str]) -> str:
-    first, *rest = terms
-    signed = [f" - {term[1:]}" if term[0] == "-" else f" + {term}" for term in rest]
-    return first + "".join(signed)
-
-
-def _product(product: Any, style: _Style) -> str:  # noqa: ANN401 -- SymPy is untyped
-    coefficient, rest = product.as_coeff_Mul()
-    parts = sorted(rest.args if rest.is_Mul else [rest], key=_conventional)
-    below = [part for part in parts if part.is_Pow and part.exp.is_negative]
-    factors = [_factor(part, style) for part in parts if part not in below]
-    sign, size = "-" if coefficient < 0 else "", abs(coefficient)
-    if size != 1:
-        whole = size.is_Integer
-        number = _whole(int(size), style) if whole else style.fraction(int(size.p), int(size.q))
-        factors.insert(0, number)
-    written = style.times.join(factors or ["1"])
-    for part in below:
-        written = style.over(written, _factor(1 / part, style))
-    return sign + written
-
-
-def _factor(part: Any, style: _Style) -> str:  # noqa: ANN401 -- SymPy is untyped
-    return f"({_written(part, style)})" if part.is_Add else _written(part, style)
-
-
-def _whole(value: int, style: _Style) -> str:
-    return f"{value:,}".replace(",", style.comma)
-
-
-def _plain_fraction(over: int, under: int) -> str:
-    return "½" if (over, under) == (1, 2) else f"({over}/{under})"
-
-
-def _plain_atom(part: Any) -> str:  # noqa: ANN401 -- SymPy is untyped
-    if part.is_Pow and part.exp.is_Integer:
-        base = _written(part.base, _PLAIN)
-        return (f"({base})" if part.base.is_Add else base) + _raised(part.exp)
-    if part.is_Function or part.func.__name__ in ("Max", "Min"):
-        inside = ", ".join(_written(argument, _PLAIN) for argument in part.args)
-        name = part.func.__name__.lower()
-        return f"⌈{inside}⌉" if name == "ceiling" else f"{name}({inside})"
-    return str(part)
-
-
-def _latex_fraction(over: int, under: int) -> str:
-    return rf"\frac{{{over}}}{{{under}}}"
-
-
-def _latex_atom(part: Any) -> str:  # noqa: ANN401 -- SymPy is untyped
+def _in(style: Style, formula: Count | Filled) -> str:
     import sympy  # noqa: PLC0415 -- see above
 
-    return str(sympy.latex(part))
+    filled = formula if isinstance(formula, Filled) else Filled(formula, {})
+    return style.filled(filled.values).written(sympy.sympify(filled.formula))
 
 
-_PLAIN: Final = _Style("·", ",", _plain_fraction, "{}/{}".format, _plain_atom)
-_LATEX: Final = _Style(r" \, ", "{,}", _latex_fraction, r"\frac{{{}}}{{{}}}".format, _latex_atom)
+def _plain_call(name: str, arguments: Sequence[str]) -> str:
+    inside = ", ".join(arguments)
+    return f"⌈{inside}⌉" if name == "ceiling" else f"{name}({inside})"
 
 
-def _raised(exponent: Any) -> str:  # noqa: ANN401 -- SymPy is untyped
-    return str(exponent).translate(_RAISED)
+def _plain_over(above: str, below: Sequence[str]) -> str:
+    return f"{above}/{below[0]}" if len(below) == 1 else f"{above}/({'·'.join(below)})"
 
 
-def _conventional(factor: Any) -> tuple[int, str]:  # noqa: ANN401 -- SymPy is untyped
-    name = str(factor.base if factor.is_Pow else factor)
-    return (_FIRST.find(name) if name in _FIRST else len(_FIRST), name)
+PLAIN: Final = Style(
+    number="{:,}".format,
+    name=str,
+    times="·",
+    plus=" + ",
+    minus=" - ",
+    negative="-",
+    half=lambda over, under: "½" if (over, under) == (1, 2) else f"({over}/{under})",
+    over=_plain_over,
+    power=lambda base, exponent: base + str(exponent).translate(_RAISED),
+    bracketed="({})".format,
+    call=_plain_call,
+)
 
 
-def _descending(term: Any) -> tuple[int, str]:  # noqa: ANN401 -- SymPy is untyped
+def _latex_name(name: str) -> str:
     import sympy  # noqa: PLC0415 -- see above
 
-    degree = int(sympy.degree(term, _n())) if term.is_polynomial(_n()) else 0
-    return (-degree, str(term))
+    return str(sympy.latex(sympy.Symbol(name)))
+
+
+def _latex_call(name: str, arguments: Sequence[str]) -> str:
+    inside = ", ".join(arguments)
+    if name == "ceiling":
+        return rf"\left\lceil {inside} \right\rceil"
+    called = rf"\{name}" if name in ("max", "min") else rf"\operatorname{{{_latex_text(name)}}}"
+    return rf"{called}\left({inside}\right)"
+
+
+def _latex_text(name: str) -> str:
+    return name.replace("_", r"\_")
+
+
+_LATEX: Final = Style(
+    number=lambda value: f"{value:,}".replace(",", "{,}"),
+    name=_latex_name,
+    times=r" \, ",
+    plus=" + ",
+    minus=" - ",
+    negative="-",
+    half=lambda over, under: rf"\frac{{{over}}}{{{under}}}",
+    over=lambda above, below: rf"\frac{{{above}}}{{{(chr(92) + ', ').join(below)}}}",
+    power=lambda base, exponent: f"{base}^{{{exponent}}}",
+    bracketed="({})".format,
+    call=_latex_call,
+)

@@ -5,7 +5,6 @@ edit and merge it: what is read is checked, key by key.
 """
 
 import json
-import os
 import re
 import tomllib
 from collections.abc import Callable, Iterable, Mapping
@@ -13,11 +12,14 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final, final
 
-from attncost.core.errors import ShapeError, StorageError
+from attncost.core.errors import ShapeError
+from attncost.core.files import put, words
 from attncost.cost.difference import FIELDS, Own
 from attncost.cost.lock import Locked
 
 SCHEMA: Final = "attncost.lock/1"
+# Bytes of a lock; a module takes about 100 of them.
+_LONGEST: Final = 1 << 26
 _HEAD: Final = """\
 # What models cost, exactly. Compare: attncost check MODEL. Write anew: attncost check MODEL --write
 """
@@ -35,11 +37,10 @@ def read_lock(path: Path) -> dict[str, Locked]:
         StorageError: If there is no such file.
         ShapeError: If it is no lock of this kind, or somebody damaged it.
     """
+    text = words(path, most=_LONGEST, give="name a file that `attncost check --write` wrote")
     try:
-        found = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise StorageError(f"{path} cannot be read ({error.strerror}).") from error
-    except ValueError as error:
+        found = tomllib.loads(text)
+    except (ValueError, RecursionError) as error:
         raise ShapeError(f"{path} is not TOML: {error}.") from error
     if found.pop("schema", None) != SCHEMA:
         raise ShapeError(f"{path} must begin with schema = {SCHEMA!r}: write it anew with --write.")
@@ -147,13 +148,7 @@ def write_lock(path: Path, models: Mapping[str, Locked]) -> None:
     Raises:
         StorageError: If it cannot be written.
     """
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        beside.write_text(_written(models), encoding="utf-8")
-        beside.replace(path)
-    except OSError as error:
-        beside.unlink(missing_ok=True)
-        raise StorageError(f"{path} cannot be written ({error.strerror}).") from error
+    put(path, _written(models).encode(), give="name another file with --lock")
 
 
 def _written(models: Mapping[str, Locked]) -> str:

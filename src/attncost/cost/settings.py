@@ -6,10 +6,13 @@ from pathlib import Path
 from typing import Any, Final, TypeAlias
 
 from attncost.core.errors import ShapeError
+from attncost.core.files import words
 
 Settings: TypeAlias = dict[str, Any]
 
 _GREATEST: Final = 1 << 24
+# Bytes of a config.json; one with the names of 20,000 classes has one million.
+_LONGEST: Final = 1 << 24
 
 
 def read_settings(path: Path) -> Settings:
@@ -17,14 +20,16 @@ def read_settings(path: Path) -> Settings:
 
     Raises:
         ShapeError: If there is no such file, or it holds something else.
+        StorageError: If it cannot be read as text.
     """
     file = path / "config.json" if path.is_dir() else path
     if not file.is_file():
         raise ShapeError(
             f"{path} has no config.json: expected the folder of a Hugging Face model, or that file."
         )
+    text = words(file, most=_LONGEST, give="give the folder of a Hugging Face model, or that file")
     try:
-        found = json.loads(file.read_text(encoding="utf-8"))
+        found = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise ShapeError(f"{file} is not JSON: {error}.") from error
     if not isinstance(found, dict):

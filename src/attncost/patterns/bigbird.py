@@ -22,6 +22,8 @@ from attncost.core.errors import ShapeError
 from attncost.patterns.interface import Part, Pattern, Span, Tile, cut
 
 _32_BITS: Final = 0xFFFF_FFFF
+# Blocks of one kind: what is drawn is held in memory.
+_MOST: Final = 1 << 16
 
 Numbers = np.ndarray[tuple[int], np.dtype[np.int64]]
 Whole = TypeVar("Whole", Numbers, Tensor)
@@ -57,6 +59,8 @@ class BigBird(Pattern):
         for name, smallest in least.items():
             if getattr(self, name) < smallest:
                 raise ShapeError(f"{name} must be at least {smallest}, got {getattr(self, name)}.")
+            if getattr(self, name) > _MOST and name.endswith("blocks"):
+                raise ShapeError(f"{name} must be at most {_MOST:,}, got {getattr(self, name)}.")
         if self.window_blocks % 2 == 0:
             raise ShapeError(
                 "window_blocks must be odd (as many before a block as after it), "

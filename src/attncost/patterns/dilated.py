@@ -92,5 +92,5 @@ class Dilated(Pattern):
         return (Part(tuple(tiles), self.allowed, True),)
 
     @property
-    def _before(self) -> int:
+    def _before(self) -> Count:
         return self.width - 1 - self.ahead

@@ -24,11 +24,11 @@ from torch.utils.checkpoint import checkpoint
 from attncost.core.dims import Dims
 from attncost.core.errors import ShapeError, UnsupportedOption
 from attncost.mechanisms.interface import Mechanism
+from attncost.mechanisms.spelling import spelling
 from attncost.nn.ahead import reads_ahead
 from attncost.nn.attention import Attention
 from attncost.nn.block import TransformerBlock
 from attncost.nn.learned import needs_length
-from attncost.patterns.full import Full
 from attncost.patterns.interface import Pattern
 from attncost.train.tasks.interface import Task
 
@@ -168,11 +168,12 @@ def _check(attention: Pattern | Mechanism, task: Task) -> None:
     if not task.causal:
         return
     if isinstance(attention, Mechanism):
-        ahead, instead = not attention.causal, "one that is causal, such as linear:causal=1"
+        ahead, instead = not attention.causal, "such as linear:causal=1"
     else:
         ahead = reads_ahead(attention, task.length)
-        instead = "Causal()" if attention == Full() else f"{attention} & Causal()"
+        instead = "such as causal or window:width=16, or in Python pattern & Causal()"
     if ahead:
         raise UnsupportedOption(
-            f"{attention} reads ahead, and the labels of {task} are later tokens: take {instead}."
+            f"{spelling(attention)} reads ahead, and the labels of {task} are later tokens: take a "
+            f"causal attention, {instead}."
         )

@@ -124,7 +124,8 @@ def test_of_products_in_32_bits_that_onednn_may_round_nothing_is_known(name):
         expected = told(f"aten::{name}", args, {}, out)
     finally:
         torch.backends.mkldnn.matmul.fp32_precision = "none"
-    assert expected == (None if measured > alone else alone)
+    # PyTorch 2.11 may round as well, and holds nothing for it.
+    assert expected is None or expected == alone == measured
 
 
 # Of which PyTorch has no fake form, or none without values.

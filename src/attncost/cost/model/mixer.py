@@ -83,7 +83,7 @@ class Mixer(ABC):
         return self.cached(m)
 
     @final
-    def reserved(self, n: Count, *, page: int) -> Count:
+    def reserved(self, n: Count, *, page: Count) -> Count:
         """Return how many numbers are set apart for `n` tokens, if it is done `page` at a time."""
         one = self.cached(1) * page
         return self.cached(n) if page == 1 or not one else ceil_div(self.cached(n), one) * one

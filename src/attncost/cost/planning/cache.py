@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 
 from attncost.core.counts import Count, ceil_div
+from attncost.core.formula import written
 from attncost.cost.configuration import Configuration
 from attncost.cost.model.grouped import Grouped
 from attncost.cost.model.mixer import Mixer
@@ -10,7 +11,9 @@ from attncost.cost.planning.precision import item, stored
 from attncost.cost.planning.situation import Situation
 
 
-def cache(model: Configuration, how: Situation, *, length: int, batch: int) -> tuple[int, str]:
+def cache(
+    model: Configuration, how: Situation, *, length: Count, batch: Count
+) -> tuple[Count, str]:
     """Return the bytes of all caches on one device, and their equation.
 
     Args:
@@ -25,27 +28,26 @@ def cache(model: Configuration, how: Situation, *, length: int, batch: int) -> t
     return batch * stored(kept, how.kv), equation
 
 
-def cache_read(model: Configuration, how: Situation, *, length: int, batch: int) -> int:
+def cache_read(model: Configuration, how: Situation, *, length: Count, batch: Count) -> Count:
     """Return the bytes of them that the next token reads; arguments as of `cache`."""
     return batch * stored(_numbers(model, how, lambda mixer: mixer.read(length)), how.kv)
 
 
-def state(model: Configuration, how: Situation, *, batch: int) -> tuple[int, str]:
+def state(model: Configuration, how: Situation, *, batch: Count) -> tuple[Count, str]:
     """Return the bytes of all states on one device, and their equation."""
     share = how.sharding.tensor
-    recent = int(ceil_div(model.recent, share))
-    lasting = int(ceil_div(model.state, share)) - recent
-    equation = f"{batch} · ({lasting:,} · 4 B + {recent:,} · {item(how.kv)})"
+    recent = ceil_div(model.recent, share)
+    lasting = ceil_div(model.state, share) - recent
+    equation = f"{batch} · ({written(lasting)} · 4 B + {written(recent)} · {item(how.kv)})"
     return batch * (4 * lasting + stored(recent, how.kv)), equation
 
 
-def _numbers(model: Configuration, how: Situation, of: Callable[[Mixer], Count]) -> int:
+def _numbers(model: Configuration, how: Situation, of: Callable[[Mixer], Count]) -> Count:
     """Return how many numbers one device has of all caches."""
-    numbers = 0
+    numbers: Count = 0
     for mixer, times in _caching(model):
         _, kv_heads = mixer.split
-        held = how.sharding.cache(int(of(mixer)), kv_heads=int(kv_heads))
-        numbers += int(held) * int(times)
+        numbers += how.sharding.cache(of(mixer), kv_heads=kv_heads) * times
     return numbers
 
 
@@ -53,9 +55,9 @@ def _caching(model: Configuration) -> Iterator[tuple[Mixer, Count]]:
     return ((mixer, times) for mixer, times in model.mixers() if mixer.cached(1))
 
 
-def _term(mixer: Mixer, times: Count, n: int, how: Situation) -> str:
-    tokens = int(mixer.reserved(n, page=how.page)) // int(mixer.cached(1))
+def _term(mixer: Mixer, times: Count, n: Count, how: Situation) -> str:
+    tokens = written(mixer.reserved(n, page=how.page) // mixer.cached(1))
     if not isinstance(mixer, Grouped):
-        return f"{times} layers · {int(mixer.cached(1)):,} · {tokens:,}"
+        return f"{times} layers · {written(mixer.cached(1))} · {tokens}"
     heads, d = ceil_div(mixer.kv_heads, how.sharding.tensor), mixer.head_dim
-    return f"{times} layers · 2 · {heads} heads · {d} · {tokens:,}"
+    return f"{times} layers · 2 · {heads} heads · {d} · {tokens}"

@@ -9,12 +9,15 @@ are there in full, as when they are added up over several steps. Workspaces of l
 allocator wastes are left out; norms, which every device holds whole, count as shared.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from functools import reduce
 from typing import Final, Literal, TypeAlias, final
 
-from attncost.core.counts import ceil_div
+from attncost.core.counts import Count, ceil_div, larger
 from attncost.core.errors import ShapeError
+from attncost.core.formula import written
+from attncost.core.notebook import as_html
 from attncost.cost.configuration import Configuration
 from attncost.cost.model.layer import Layer
 from attncost.cost.model.mixer import Mixer
@@ -42,17 +45,21 @@ class Need:
         exact: Whether it is more than an estimate.
     """
 
+    _repr_html_ = as_html
+
     part: Part
-    bytes: int
+    bytes: Count
     equation: str
     exact: bool = True
 
 
-def needs(model: Configuration, how: Situation, *, length: int, batch: int = 1) -> tuple[Need, ...]:
+def needs(
+    model: Configuration, how: Situation, *, length: Count, batch: Count = 1
+) -> tuple[Need, ...]:
     """Return what the fullest device holds, parts without bytes left out.
 
     Args:
-        model: The sizes.
+        model: The sizes; of symbols, if every layer is alike.
         how: How it is run.
         length: Tokens of each sequence.
         batch: Sequences on all devices together.
@@ -61,12 +68,12 @@ def needs(model: Configuration, how: Situation, *, length: int, batch: int = 1) 
         ShapeError: If there is less than one token or sequence, or devices cannot share the heads.
     """
     for name, count in (("length", length), ("batch", batch)):
-        if count < 1:
+        if isinstance(count, int) and count < 1:
             raise ShapeError(f"{name} must be at least 1, got {count}.")
     for mixer, _ in model.mixers():
         heads, kv_heads = mixer.split
-        how.sharding.check(heads=int(heads), kv_heads=int(kv_heads))
-    local = int(how.sharding.batch(batch))
+        how.sharding.check(heads=heads, kv_heads=kv_heads)
+    local = how.sharding.batch(batch)
     parts = [_weights(model, how)]
     if how.work == "training":
         parts += [_gradients(model, how), _optimizer(model, how), _kept(model, how, length, local)]
@@ -80,7 +87,7 @@ def needs(model: Configuration, how: Situation, *, length: int, batch: int = 1) 
     return tuple(part for part in parts if part.bytes)
 
 
-def total(parts: tuple[Need, ...]) -> int:
+def total(parts: tuple[Need, ...]) -> Count:
     """Return the bytes of all parts."""
     return sum(part.bytes for part in parts)
 
@@ -95,15 +102,15 @@ def _gradients(model: Configuration, how: Situation) -> Need:
 
 def _optimizer(model: Configuration, how: Situation) -> Need:
     copies = STATES[how.optimizer] + (how.weights != _FLOAT32)
-    held = int(how.sharding.optimizer(int(model.parameters)))
+    held = how.sharding.optimizer(model.parameters)
     equation = f"{_held(model, held)} · {copies} · {_SINGLE} B"
     return Need("optimizer", _SINGLE * copies * held, equation, exact=_exact(how))
 
 
 def _of_parameters(
-    part: Part, model: Configuration, how: Situation, share: Callable[[int], int]
+    part: Part, model: Configuration, how: Situation, share: Callable[[Count], Count]
 ) -> Need:
-    held = int(share(int(model.parameters)))
+    held = share(model.parameters)
     equation = f"{_held(model, held)} · {item(how.weights)}"
     return Need(part, stored(held, how.weights), equation, exact=_exact(how))
 
@@ -113,22 +120,22 @@ def _exact(how: Situation) -> bool:
     return how.weights in WHOLE and how.sharding.tensor == 1
 
 
-def _held(model: Configuration, held: int) -> str:
+def _held(model: Configuration, held: Count) -> str:
     """Write how many parameters a device holds."""
     if held == model.parameters:
-        return f"{held:,} parameters"
-    return f"{held:,} of {model.parameters:,} parameters"
+        return f"{written(held)} parameters"
+    return f"{written(held)} of {written(model.parameters)} parameters"
 
 
-def _kept(model: Configuration, how: Situation, n: int, batch: int) -> Need:
+def _kept(model: Configuration, how: Situation, n: Count, batch: Count) -> Need:
     """Return what training keeps of all layers; checkpointed, their inputs and one layer whole."""
     kept = [_of_layer(some.layer, how, n) for some in model.stack]
     if how.checkpointing:
-        inputs = int(how.sharding.activations(0, n * int(model.d_model)))
+        inputs = how.sharding.activations(0, n * model.d_model)
         most = max(kept, key=lambda one: one.bytes(how))
-        counted = [(int(model.layers), _Kept(inputs, 0)), (1, most)]
+        counted = [(model.layers, _Kept(inputs, 0)), (1, most)]
     else:
-        counted = [(int(some.times), one) for some, one in zip(model.stack, kept, strict=True)]
+        counted = [(some.times, one) for some, one in zip(model.stack, kept, strict=True)]
     if model.norms:
         last = replace(model.stack[0].layer, mixers=(), feed=None, norms=1)
         counted.append((1, _of_layer(last, how, n)))
@@ -142,48 +149,52 @@ def _kept(model: Configuration, how: Situation, n: int, batch: int) -> Need:
 class _Kept:
     """What a layer keeps: numbers in the precision of activations, and numbers in float32."""
 
-    own: int
-    upcast: int
+    own: Count
+    upcast: Count
 
-    def bytes(self, how: Situation) -> int:
+    def bytes(self, how: Situation) -> Count:
         return stored(self.own, how.activations) + _SINGLE * self.upcast
 
     def text(self, how: Situation) -> str:
-        own = f"{self.own:,} · {item(how.activations)}"
-        return f"({own} + {self.upcast:,} · 4 B)" if self.upcast else own
+        own = f"{written(self.own)} · {item(how.activations)}"
+        return f"({own} + {written(self.upcast)} · 4 B)" if self.upcast else own
 
 
-def _of_layer(layer: Layer, how: Situation, n: int) -> _Kept:
-    inside = int(layer.inside(n, keeps_weights=how.kernel == "naive"))
-    own = int(how.sharding.activations(inside, int(layer.between(n))))
-    return _Kept(own, int(how.sharding.activations(0, int(layer.upcast(n)))))
+def _of_layer(layer: Layer, how: Situation, n: Count) -> _Kept:
+    inside = layer.inside(n, keeps_weights=how.kernel == "naive")
+    own = how.sharding.activations(inside, layer.between(n))
+    return _Kept(own, how.sharding.activations(0, layer.upcast(n)))
 
 
-def _live(model: Configuration, how: Situation, n: int, batch: int) -> Need:
+def _live(model: Configuration, how: Situation, n: Count, batch: Count) -> Need:
     """Return what lives at once in the layer that holds most.
 
     Beside its inside there are its input, the norm of that, and what the first layer read, which
     models of transformers hold to the end.
     """
     rows, naive = 1 if how.work == "decode" else n, how.kernel == "naive"
-    inside = max(int(some.layer.live(rows, keeps_weights=naive)) for some in model.stack)
-    if naive and rows < n:
-        inside += max(_scored(mixer, n) for mixer, _ in model.mixers())
-    inside = int(how.sharding.activations(inside, 0))
-    beside = int(how.sharding.activations(0, 3 * rows * int(model.d_model)))
-    equation = f"{batch} · ({beside:,} + {inside:,}) · {item(how.activations)}"
+    inside = _most(some.layer.live(rows, keeps_weights=naive) for some in model.stack)
+    if naive and how.work == "decode":
+        inside += _most(_scored(mixer, n) for mixer, _ in model.mixers())
+    inside = how.sharding.activations(inside, 0)
+    beside = how.sharding.activations(0, 3 * rows * model.d_model)
+    equation = f"{batch} · ({written(beside)} + {written(inside)}) · {item(how.activations)}"
     numbers = batch * (beside + inside)
     return Need("activations", stored(numbers, how.activations), equation, exact=False)
 
 
-def _scored(mixer: Mixer, n: int) -> int:
+def _most(counts: Iterable[Count]) -> Count:
+    return reduce(larger, counts)
+
+
+def _scored(mixer: Mixer, n: Count) -> Count:
     """Return the scores of one token of those before it, and its weights."""
-    one = int(mixer.cached(1))
-    tokens = int(mixer.cached(n)) // one if one else n
-    return 2 * int(mixer.softmax_heads) * (tokens - 1)
+    one = mixer.cached(1)
+    tokens = mixer.cached(n) // one if one else n
+    return 2 * mixer.softmax_heads * (tokens - 1)
 
 
-def _logits(model: Configuration, how: Situation, n: int, batch: int) -> Need:
+def _logits(model: Configuration, how: Situation, n: Count, batch: Count) -> Need:
     """Return what logits take: of the last token in float32, of all where nothing writes on.
 
     In training they are there in the precision of activations and in float32, and so is their
@@ -192,14 +203,15 @@ def _logits(model: Configuration, how: Situation, n: int, batch: int) -> Need:
     head = model.head
     if head is None or head.kind != "logits":
         return Need("logits", 0, "")
-    width = int(ceil_div(int(head.width), how.sharding.tensor))
+    width = ceil_div(head.width, how.sharding.tensor)
     if how.work != "training" and model.caches:
-        equation = f"{batch} · {width:,} · {_SINGLE} B"
+        equation = f"{batch} · {written(width)} · {_SINGLE} B"
         return Need("logits", _SINGLE * batch * width, equation, exact=False)
     numbers = batch * n * width
     if how.work != "training":
-        equation = f"{batch} · {n:,} · {width:,} · {item(how.activations)}"
+        equation = f"{batch} · {written(n)} · {written(width)} · {item(how.activations)}"
         return Need("logits", stored(numbers, how.activations), equation, exact=False)
-    equation = f"{batch} · {n:,} · {width:,} · ({item(how.activations)} + 2 · 4 B)"
+    each = f"({item(how.activations)} + 2 · 4 B)"
+    equation = f"{batch} · {written(n)} · {written(width)} · {each}"
     bytes_ = stored(numbers, how.activations) + 2 * _SINGLE * numbers
     return Need("logits", bytes_, equation, exact=False)

@@ -8,7 +8,7 @@ on who quantised, and are left out.
 from fractions import Fraction
 from typing import Final
 
-from attncost.core.counts import Count
+from attncost.core.counts import Count, ceil_div
 from attncost.core.errors import UnknownName
 
 BITS: Final[dict[str, Fraction]] = {
@@ -40,13 +40,13 @@ def precision(name: str) -> str:
     return name
 
 
-def stored(numbers: Count, name: str) -> int:
+def stored(numbers: Count, name: str) -> Count:
     """Return the bytes of so many numbers, rounded up.
 
     >>> stored(3, "int4"), stored(64, "mxfp4")
     (2, 34)
     """
-    return -(-int(numbers) * BITS[name].numerator // (8 * BITS[name].denominator))
+    return ceil_div(numbers * BITS[name].numerator, 8 * BITS[name].denominator)
 
 
 def item(name: str) -> str:

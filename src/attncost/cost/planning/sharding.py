@@ -56,7 +56,7 @@ class Sharding:
         """How many devices there are in all."""
         return self.tensor * self.data
 
-    def check(self, *, heads: int, kv_heads: int) -> None:
+    def check(self, *, heads: Count, kv_heads: Count) -> None:
         """Refuse heads that the devices cannot share.
 
         Raises:

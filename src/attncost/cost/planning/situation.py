@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Final, Literal, TypeAlias, final
 
+from attncost.core.counts import Count
 from attncost.core.errors import ShapeError, UnknownName
 from attncost.cost.configuration import Work
 from attncost.cost.planning.precision import precision
@@ -40,7 +41,7 @@ class Situation:
     weights: str = "bfloat16"
     kv: str = "bfloat16"
     activations: str = "bfloat16"
-    page: int = 1
+    page: Count = 1
     checkpointing: bool = False
     optimizer: Optimizer = "adamw"
     sharding: Sharding = field(default_factory=Sharding)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from math import isfinite
 from typing import Final, Literal, final
 
-from attncost.core.counts import ceil_div
+from attncost.core.counts import Count, ceil_div
 from attncost.core.errors import ShapeError
 from attncost.core.notebook import as_html
 from attncost.cost.configuration import Configuration
@@ -103,10 +103,8 @@ def speed(
         length: Tokens of each sequence; in `decode` those that the next token reads.
         batch: Sequences on all devices together.
     """
-    share = ceil_div(
-        _flops(model, how, length) * int(how.sharding.batch(batch)), how.sharding.tensor
-    )
-    moved = _moved(model, how, length, batch)
+    asked = flops(model, how, length=length) * how.sharding.batch(batch)
+    share, moved = ceil_div(asked, how.sharding.tensor), _moved(model, how, length, batch)
     arithmetic, memory = share / rates.flops, moved / rates.bytes
     tokens = batch * (1 if how.work == "decode" else length)
     if arithmetic >= memory:
@@ -116,7 +114,21 @@ def speed(
     return Speed(seconds=memory, tokens=tokens, bound="memory", equation=equation)
 
 
-def _moved(model: Configuration, how: Situation, length: int, batch: int) -> int:
+def flops(model: Configuration, how: Situation, *, length: Count) -> Count:
+    """Return the useful FLOPs of one sequence; checkpointed, all layers run once more.
+
+    Args:
+        model: The sizes, or symbols.
+        how: How it is run.
+        length: Tokens; in `decode` those that the next token reads.
+    """
+    if how.work == "prefill":
+        return model.prompt(length).useful
+    again = model.inside(length).useful if how.work == "training" and how.checkpointing else 0
+    return model.flops(length, how.work) + again
+
+
+def _moved(model: Configuration, how: Situation, length: int, batch: int) -> Count:
     """Return the bytes that a device cannot but move: what it holds for good, once.
 
     To serve, it reads no table but a few rows of it, and the experts of one token at least; to
@@ -126,14 +138,6 @@ def _moved(model: Configuration, how: Situation, length: int, batch: int) -> int
     if how.work == "training":
         return sum(parts.get(part, 0) for part in ("weights", "gradients", "optimizer"))
     read = model.decoded if how.work == "decode" else model.multiplied
-    weights = stored(int(how.sharding.weights(int(read))), how.weights)
-    past = cache_read(model, how, length=length, batch=int(how.sharding.batch(batch)))
+    weights = stored(how.sharding.weights(read), how.weights)
+    past = cache_read(model, how, length=length, batch=how.sharding.batch(batch))
     return weights + past + parts.get("state", 0)
-
-
-def _flops(model: Configuration, how: Situation, length: int) -> int:
-    """Return the useful FLOPs of one sequence; checkpointed, all layers run once more."""
-    if how.work == "prefill":
-        return int(model.prompt(length).useful)
-    again = model.inside(length).useful if how.work == "training" and how.checkpointing else 0
-    return int(model.flops(length, how.work) + again)

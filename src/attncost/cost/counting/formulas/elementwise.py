@@ -22,6 +22,7 @@ from attncost.cost.counting.registry import ELEMENTWISE, Formula, Price, price, 
 _LISTS: Final = "aten::_foreach_"
 # Pointwise without the tag: gradients, and what makes its own numbers.
 _UNTAGGED: Final = aten("""
+    leaky_relu leaky_relu_ _conj_physical
     elu_backward glu_backward hardshrink_backward hardsigmoid_backward hardswish
     hardswish_ hardswish_backward hardtanh_backward leaky_relu_backward
     log_sigmoid_backward log_sigmoid_forward mish_backward softplus_backward

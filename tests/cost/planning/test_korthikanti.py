@@ -6,7 +6,7 @@ from tests.papers import PUBLISHED, table
 
 from attncost import BlockSizes, ShapeError, UnknownName
 from attncost.core.counts import symbol
-from attncost.cost.korthikanti import activation_bytes
+from attncost.cost.planning.korthikanti import activation_bytes
 from attncost.cost.planning.sharding import Sharding
 
 ENTRY = PUBLISHED["korthikanti_2022"]
