@@ -1,4 +1,5 @@
 import json
+from pathlib import Path
 
 import pytest
 from tests.measure.speed.machine import machine
@@ -22,7 +23,7 @@ def test_some_lines_and_a_page(run, tmp_path, capsys):
     page = tmp_path / "page.html"
     assert main([LAYER, "--run", str(run), "--brief", "-o", str(page)]) == 0
     printed = capsys.readouterr().out.splitlines()
-    assert len(printed) == 11
+    assert len(printed) == 12
     assert printed[-1] == f"The page: {page}"
     assert [line for line in printed[:-1] if len(line) > 80] == []
     assert "<svg" in page.read_text()
@@ -33,7 +34,7 @@ def test_json_carries_what_the_page_says(run, tmp_path, capsys):
     assert main(["report", LAYER, "--run", str(run), "--brief", "-o", str(page), "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["schema"] == "attncost.report/1"
-    assert len(found["findings"]) == 9
+    assert len(found["findings"]) == 10
     assert {cell["length"] for cell in found["measured"]} == {8, 16, 32, 64}
     assert set(found["laws"]) == {cell["subject"] for cell in found["measured"]}
     assert all(finding["text"] in page.read_text() for finding in found["findings"])
@@ -154,6 +155,7 @@ def test_a_model_of_images_is_priced_for_a_whole_image_and_says_what_is_missing(
         (["--batch", "0"], "--batch must be at least 1, got 0"),
         (["--text", "missing.txt"], "missing.txt cannot be read (No such file"),
         (["-o", "no/folder/page.html"], "no/folder/page.html cannot be written"),
+        (["-o", "page.pdf"], "page.pdf must end with .html, .md, .json or .txt"),
         (["--beside", "llama-3-9b"], "did you mean 'llama-3-8b'"),
         (["--run", "no-run"], "no-run"),
         (["--run", "no-run", "--rounds", "3"], "leave --rounds out"),
@@ -184,3 +186,69 @@ def test_a_model_that_needs_code_of_its_own_is_refused(tmp_path, capsys):
     (tmp_path / "config.json").unlink()
     assert main([str(tmp_path)]) == 2
     assert "has no config.json" in capsys.readouterr().err
+
+
+MADE = """
+import torch
+from torch import nn
+
+
+class Block(nn.Module):
+    d_model = 16
+
+    def __init__(self):
+        super().__init__()
+        self.attend = nn.MultiheadAttention(16, 2, batch_first=True)
+        self.up = nn.Linear(16, 32)
+
+    def forward(self, x):
+        return self.up(x + self.attend(x, x, x, need_weights=False)[0])
+
+
+def block():
+    return Block()
+
+
+def fixed():
+    return Block(), torch.rand(1, 10, 16)
+"""
+# By hand: q, k, v and output, scores and weighted sum, up.
+COSTS = {n: (2 * 4 * n * 16 * 16 + 2 * n * 16 * 32, 2 * 2 * n * n * 16) for n in (8, 10, 32)}
+
+
+@pytest.fixture
+def made(tmp_path, monkeypatch):
+    (tmp_path / "report_of_a_function.py").write_text(MADE)
+    monkeypatch.chdir(tmp_path)
+    return "report_of_a_function"
+
+
+def test_what_a_function_makes_is_counted_where_no_formula_says_what_it_costs(made, capsys):
+    assert main(["report", f"{made}:fixed", *ALONE, "-o", "page.html", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    (finding,) = found["findings"]
+    assert finding["values"]["flops"] == sum(COSTS[10])
+    assert finding["command"] == f"attncost count {made}:fixed"
+    assert found["memory"]["one forward pass"]["peak"] > 0
+    assert "no formula stands behind these numbers" in Path("page.html").read_text()
+    assert main(["report", f"{made}:fixed", "--batch", "8"]) == 2
+    assert "leave --batch out" in capsys.readouterr().err
+
+
+def test_what_a_function_makes_is_measured_if_it_takes_a_length(made, capsys):
+    how = ["--lengths", "8,32", "--rounds", "2", "--brief", *ALONE]
+    assert main(["report", f"{made}:block", *how, "-o", "page.md", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert {cell["length"] for cell in found["measured"]} == {8, 32}
+    (counts,) = [one for one in found["tables"] if one["title"].startswith("FLOPs of")]
+    for length, core, linear, _ in counts["rows"]:
+        assert core == 2 * 2 * length**2 * 16
+        assert linear == 2 * 4 * length * 16 * 16 + 2 * length * 16 * 32
+
+
+@pytest.mark.parametrize("suffix", ["md", "txt", "json"])
+def test_the_form_follows_from_the_name_of_the_file(suffix, tmp_path):
+    file = tmp_path / f"report.{suffix}"
+    assert main(["report", LAYER, "--no-measure", *ALONE, "-o", str(file)]) == 0
+    assert "half from 32." in file.read_text()
+    assert f"report.{suffix}" not in file.read_text(), "where it lies is no part of it"

@@ -1,12 +1,20 @@
 """The page as a browser shows it, with the network blocked."""
 
+import gzip
+import json
+from dataclasses import replace
+
 import pytest
-from tests.browser import opened
+from tests.browser import opened, serious
 from tests.report.sample import document
 
+from attncost.core.counts import symbol
+from attncost.core.formula import Filled
 from attncost.draw.chart import Axis, Chart, Mark, Point, Series
 from attncost.draw.svg import svg
+from attncost.report.document import Column, Figure, Section, Table
 from attncost.report.html import html
+from attncost.report.plain import dumped
 
 VIEWS = [(360, "light"), (360, "dark"), (1280, "light"), (1280, "dark")]
 
@@ -140,3 +148,59 @@ def test_no_text_of_any_chart_meets_other_text_or_is_cut_off(browser, tmp_path):
     with opened(browser, file) as seen:
         assert seen.page.evaluate(MISPLACED) == []
         assert seen.page.locator("svg").count() == len(pictures) == 48
+
+
+def _large():
+    """A report of 30 charts, and formulas beside numbers."""
+    whole = document()
+    n, d = symbol("n"), symbol("d")
+    formula = 4 * n**2 * d + 8 * n * d**2 / symbol("h")
+    drawn = Table(
+        title="Formulas",
+        columns=(Column("part"), Column("formula", "formula"), Column("numbers", "formula")),
+        rows=(("all", formula, Filled(formula, {"n": 512, "d": 384, "h": 12})),),
+    )
+    figures = [block for one in whole.sections for block in one.blocks if isinstance(block, Figure)]
+    sections = tuple(
+        Section(title=f"Chapter {i}", text=("A sentence.",), blocks=(drawn, *figures))
+        for i in range(30 // len(figures))
+    )
+    return replace(whole, sections=sections)
+
+
+@pytest.fixture(scope="module")
+def large(tmp_path_factory):
+    file = tmp_path_factory.mktemp("large") / "report.html"
+    file.write_text(html(_large()), encoding="utf-8")
+    assert file.read_text(encoding="utf-8").count("<svg") == 30
+    return file
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(360, "dark"), (1280, "light")])
+def test_thirty_charts_are_small_ask_for_nothing_and_everybody_can_read_them(
+    browser, large, width, scheme
+):
+    assert large.stat().st_size <= 1_000_000
+    with opened(browser, large, width=width, scheme=scheme) as seen:
+        seen.page.evaluate("document.querySelectorAll('details').forEach(d => { d.open = true })")
+        assert seen.page.evaluate("document.documentElement.scrollWidth") <= width
+        assert seen.page.evaluate(FAINT) == []
+        assert serious(seen.page) == []
+        boxes = seen.page.locator("msup mn:last-child").evaluate_all(
+            "all => all.map(one => [one, one.parentElement.firstElementChild].map(x => "
+            "x.getBoundingClientRect().top))"
+        )
+        assert all(raised < base for raised, base in boxes), "a power stands above its base"
+    assert (seen.requests, seen.errors) == ([], [])
+
+
+def test_the_record_is_downloaded_with_a_click_and_no_script(browser, large, tmp_path):
+    with opened(browser, large, javascript=False) as seen:
+        with seen.page.expect_download() as waiting:
+            seen.page.locator("#raw-data a").click()
+        name = waiting.value.suggested_filename
+        waiting.value.save_as(tmp_path / name)
+        assert seen.requests == []
+    content = (tmp_path / name).read_bytes()
+    whole = gzip.decompress(content) if name.endswith(".gz") else content
+    assert json.loads(whole) == json.loads(dumped(_large()))

@@ -12,11 +12,12 @@ from attncost.measure.subjects.target import target
 from attncost.mechanisms.spelling import known, spelled
 from attncost.report.alternatives import alternatives
 from attncost.report.document import Figure
-from attncost.report.findings import Material, report
+from attncost.report.findings import report
 from attncost.report.head_rows import HeadRow, Heads
 from attncost.report.heads import Mapped
 from attncost.report.html import html
 from attncost.report.lines import Text
+from attncost.report.material import Material
 from attncost.report.priced import priced
 from attncost.report.timed import timed
 from attncost.report.timing import Timing
@@ -135,9 +136,18 @@ def test_measured_time_and_memory_stand_beside_their_formulas():
         assert peak == formula
     for row in table(chapter, "Time of one").rows:
         assert row[2] == pytest.approx(row[5], rel=1e-3)
-    rates = {row[0]: row[5] for row in table(chapter, "The law").rows}
+    rates = {row[0]: row[5] for row in table(chapter, "The law of each").rows}
     assert rates["full, fused qkv"] == pytest.approx(3 * rates["naive, fused qkv"], rel=1e-3)
     assert "1.02 GiB" not in memory.text
+    own = table(chapter, "The law of full")
+    assert [row[0] for row in own.rows] == list(LENGTHS)
+    for length, median, low, high, fitted, theory, _ in own.rows:
+        assert low <= median <= high
+        # A machine without noise, at one speed for all FLOPs: theory is the law and the time.
+        flops = 8 * length * 64**2 + 4 * length**2 * 64
+        assert median == pytest.approx(flops * 1e-11)
+        assert theory == pytest.approx(median)
+        assert fitted == pytest.approx(median, rel=1e-3)
 
 
 def test_a_subject_without_a_closed_form_has_none_drawn():
@@ -150,7 +160,7 @@ def test_a_subject_without_a_closed_form_has_none_drawn():
 
 def test_more_subjects_than_a_chart_can_hold_are_all_in_the_table():
     chapter = timed(target("layer"), timing(samples([f"window:width={n}" for n in range(1, 12)])))
-    charts = [block.chart for block in chapter.section.blocks if isinstance(block, Figure)]
+    charts = [block.chart for block in chapter.section.blocks if isinstance(block, Figure)][:2]
     assert all("3 more are in the table." in chart.description for chart in charts)
     assert len({row[0] for row in table(chapter, "Time of one").rows}) == 11
 
@@ -163,19 +173,21 @@ def test_a_report_has_every_chapter_and_each_number_its_command():
         command="attncost report layer:d_model=64,heads=4 --run a-run",
         formulas="attncost report layer:d_model=64,heads=4 --no-measure",
     )
-    assert [section.title.split()[0] for section in document.sections] == [
-        "What",
-        "What",
-        "What",
-        "Other",
-        "What",
-        "What",
-        "Other",
+    assert [" ".join(section.title.split()[:2]) for section in document.sections] == [
+        "What this",
+        "The formulas",
+        "What it",
+        "What if:",
+        "What padding",
+        "Other attention",
+        "What llama-3-8b",
+        "What fits",
+        "Other attention",
     ]
     assert all(finding.command.startswith("attncost ") for finding in document.findings)
     assert "schema" not in document.facts["environment"]
     page = html(document)
-    assert page.count("<svg") == 11, "a model, not a layer, has three of what fits"
+    assert page.count("<svg") == 12, "a model, not a layer, has three of what fits"
     assert "none of its words.</p>" in page
 
 
@@ -226,14 +238,16 @@ def test_without_text_timing_or_company_a_report_is_shorter():
     document = report(target("llama-3-8b"), Material(), command=command, formulas=command)
     assert [section.title for section in document.sections] == [
         "What llama-3-8b costs by formula",
+        "The formulas of llama-3-8b, with its numbers",
         "What fits of llama-3-8b",
+        "What if: llama-3-8b",
         "Other attention in llama-3-8b",
     ]
     assert document.subtitle.startswith("By formula")
     assert "contains no text" in document.facts["contains"]
     beside = Material(beside=preset("llama-3-8b"))
     alone = report(target("llama-3-8b"), beside, command=command, formulas=command)
-    assert len(alone.sections) == 3, "a model is not put beside itself"
+    assert len(alone.sections) == 5, "a model is not put beside itself"
 
 
 def test_a_subject_without_a_law_is_measured_all_the_same():

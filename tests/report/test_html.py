@@ -80,7 +80,8 @@ def test_a_page_runs_and_requests_nothing_and_says_so():
     assert not {"script", "img", "iframe", "object"} & {tag for tag, _ in elements.tags}
     for tag, attributes in elements.tags:
         reference = attributes.get("href", attributes.get("src", "#"))
-        assert reference[0] == "#" or (tag, reference) == ("link", "data:,")
+        data = tag == "a" and attributes.get("download") and reference[:5] == "data:"
+        assert reference[0] == "#" or data or (tag, reference) == ("link", "data:,")
     policy = next(a["content"] for _, a in elements.tags if "http-equiv" in a)
     assert policy.startswith("default-src 'none'; style-src 'unsafe-inline'")
     assert "url(" not in html(document())
@@ -105,6 +106,7 @@ def test_there_is_a_table_of_contents_only_where_it_helps():
     sections = document().sections
     assert len(sections) == 4
     assert html(document()).count('<a href="#section-') == 4
+    assert html(document()).count('<a href="#raw-data"') == 1
     short = Document(schema="s", title="t", sections=sections[:3])
     assert "<nav>" not in html(short)
 
@@ -128,7 +130,10 @@ def test_cells_are_written_for_people_and_an_empty_one_is_empty():
     )
     page = html(Document(schema="s", title="t", sections=(Section(title="s", blocks=(table,)),)))
     assert '<th scope="row" class="short">scores</th>' in page
-    assert '<td class="short">2·n²·d</td><td class="number">201 MFLOPs</td>' in page
+    square = "<msup><mi>n</mi><mn>2</mn></msup>"
+    drawn = f"<mn>2</mn><mo>·</mo>{square}<mo>·</mo><mi>d</mi>"
+    cell = f'<td class="short"><math alttext="2·n²·d">{drawn}</math></td>'
+    assert f'{cell}<td class="number">201 MFLOPs</td>' in page
     assert '<td class="short"></td><td class="number"></td>' in page
     assert '<th scope="col" class="number">at 512</th>' in page
 

@@ -1,11 +1,14 @@
 """Plans as documents: what a chapter and a chart show is what the formulas say."""
 
+import pytest
+
 from attncost.cost.planning.fit import longest
 from attncost.cost.planning.needs import needs, total
 from attncost.cost.planning.sharding import Sharding
 from attncost.cost.planning.situation import Situation
 from attncost.cost.reading import preset
 from attncost.integrations.sizes import sized
+from attncost.report.document import Table
 from attncost.report.held import over_length
 from attncost.report.html import html
 from attncost.report.planned import plan_chapter, plan_document
@@ -94,3 +97,11 @@ def test_notes_of_a_model_are_sentences():
     document = plan_document(request("deepseek-v3", memory=2000 * GIB))
     *_, last = document.sections
     assert all(text[0].isupper() and text.endswith(".") for text in last.text)
+
+
+@pytest.mark.parametrize("name", ["deepseek-v2", "deepseek-v3", "kimi-linear-48b-a3b"])
+def test_a_model_that_can_have_no_other_pattern_is_planned_with_its_own(name):
+    chapter = plan_chapter(name, preset(name))
+    commands = [one.command for one in chapter.section.blocks if isinstance(one, Table)]
+    assert commands
+    assert not any("--pattern" in command for command in commands)

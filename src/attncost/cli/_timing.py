@@ -10,6 +10,7 @@ from attncost.core.errors import ShapeError
 
 if TYPE_CHECKING:
     from attncost.measure.subjects.target import Target
+    from attncost.report.document import Attachment
     from attncost.report.timing import Timing
 
 _ROUNDS: Final = 15
@@ -30,6 +31,14 @@ def taken(run: Path, chosen: "Target") -> "Timing":
     if all(one.warmup for one in samples):
         raise ShapeError(f"{run} has no sample but those of warming up: attncost measure --resume.")
     return Timing.of(str(run), facts, samples)
+
+
+def samples_of(run: str) -> "tuple[Attachment, ...]":
+    """Return the samples of a run for a page to carry."""
+    from attncost.report.document import Attachment
+
+    file = Path(run) / "samples.jsonl"
+    return (Attachment(f"Every sample of {run}", file.name, file.read_bytes()),)
 
 
 def timed(chosen: "Target", how: dict[str, Any]) -> "Timing":
@@ -54,7 +63,7 @@ def timed(chosen: "Target", how: dict[str, Any]) -> "Timing":
     if len(plan.lengths) < 2:
         raise ShapeError(f"a report needs two or more lengths, got {plan.lengths[0]}.")
     # A layer is measured with one matrix for q, k and v; `attncost measure` has both ways.
-    qkv = None if chosen.folder else ("fused",)
+    qkv = ("fused",) if chosen.sizes and not chosen.folder else None
     wishes = {
         "lengths": ",".join(map(str, plan.lengths)),
         "qkv": qkv and qkv[0],

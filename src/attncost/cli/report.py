@@ -15,21 +15,21 @@ from attncost.cli._lines import check_lines, counted_text, reads_images
 from attncost.cli._mapped import has_maps, maps_beside, with_maps
 from attncost.cli._output import check_writable, write
 from attncost.cli._swapped_in import with_quality
-from attncost.cli._timing import taken, timed
+from attncost.cli._timing import samples_of, taken, timed
 from attncost.core.errors import AttnCostError, ShapeError
 
 if TYPE_CHECKING:
     from attncost.measure.subjects.target import Target
     from attncost.report.document import Document
-    from attncost.report.findings import Material
     from attncost.report.lines import Text
+    from attncost.report.material import Material
 
 _PAGE: Final = Path("attncost-report.html")
 
 
 def report(
     model: Annotated[
-        str, typer.Argument(help="demo, layer:d_model=512,heads=8, a folder, a preset")
+        str, typer.Argument(help="demo, a layer, a folder, a preset, package.module:factory")
     ] = "demo",
     text: Annotated[
         Path | None, typer.Option(help="a text, a sequence a line; an example, if left out")
@@ -60,7 +60,9 @@ def report(
     beside: Annotated[
         str, typer.Option(help="a preset to price beside it, or none")
     ] = "llama-3-8b",
-    output: Annotated[Path, typer.Option("--output", "-o", help="where the page goes")] = _PAGE,
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="a page, or .md, .json or .txt by its name")
+    ] = _PAGE,
     as_json: Annotated[bool, typer.Option("--json", help="print JSON too, no lines")] = False,
 ) -> None:
     """Report what attention costs, by formula and measured here.
@@ -71,9 +73,11 @@ def report(
     from attncost.measure.subjects.target import target
     from attncost.report.findings import priced_lengths
     from attncost.report.findings import report as gathered
+    from attncost.report.forms import form_of
 
     chosen = target(model)
     other = None if beside == "none" else preset(beside)
+    written = form_of(output)
     read = _text(chosen, text, batch)
     shown = {"text": text, "batch": batch, "beside": beside}
     how = {"lengths": lengths, "rounds": rounds, "budget": budget}
@@ -89,15 +93,17 @@ def report(
         raise ShapeError("--calibration is there to predict from, which --brief leaves out.")
     known = None if calibration is None else calibration_in(calibration)
     _check_pages(output, maps=not (priced or brief) and has_maps(chosen))
-    material = called(chosen, length=priced_lengths(chosen)[-1])
+    material = called(chosen, lengths=priced_lengths(chosen))
     timing = None if priced else taken(run, chosen) if run else timed(chosen, how)
+    if timing:
+        material = replace(material, attachments=samples_of(timing.run))
     if timing and not brief:
         material = beside_measurements(material, timing, model=chosen.name, known=known)
         material = with_maps(material, chosen, text=text, page=maps_beside(output))
         material = with_quality(material, chosen, text=text)
     if read and material.calibration:
         material = _with_batches(material, read, chosen)
-    formulas = shown | {"no_measure": bool(chosen.lengths)}
+    formulas = {"text": text, "batch": batch, "no_measure": bool(chosen.lengths), "beside": "none"}
     whole = formulas if priced else shown | how | around | {"run": run}
     document = gathered(
         chosen,
@@ -105,6 +111,7 @@ def report(
         command=command("report", [model], changed(report, whole)),
         formulas=command("report", [model], changed(report, formulas)),
     )
+    write(output, written(document))
     _print(document, output, as_json=as_json)
 
 
@@ -123,9 +130,14 @@ def _text(chosen: "Target", path: Path | None, batch: int) -> "Text | None":
     from attncost.core.example import example_text
 
     check_lines(batch)
-    if path is None and reads_images(chosen):
-        for option in changed(report, {"batch": batch}):
-            raise ShapeError(f"{chosen.name} reads images, no text: leave --{option} out.")
+    if chosen.sizes is None or (path is None and reads_images(chosen)):
+        what = (
+            "reads images, no text"
+            if chosen.sizes
+            else "names a function, whose texts nobody knows"
+        )
+        for option in changed(report, {"text": path, "batch": batch}):
+            raise ShapeError(f"{chosen.name} {what}: leave --{option} out.")
         return None
     return counted_text(chosen, path or example_text(), batch=batch)
 
@@ -150,10 +162,8 @@ def _check_pages(output: Path, *, maps: bool) -> None:
 
 
 def _print(document: "Document", output: Path, *, as_json: bool) -> None:
-    from attncost.report.html import html
     from attncost.report.plain import dumped
 
-    write(output, html(document))
     if as_json:
         typer.echo(dumped(document))
         return

@@ -5,12 +5,15 @@ from functools import lru_cache
 from typing import Any, Final
 
 from attncost.core.counts import Count
+from attncost.core.dims import Dims
+from attncost.core.options import Options
 from attncost.core.units import show
 from attncost.cost.configuration import Configuration
 from attncost.cost.crossover import crossover
 from attncost.cost.derivation import searchable
 from attncost.draw.chart import MOST_SERIES, Axis, Chart
 from attncost.kernels.choose import best
+from attncost.kernels.interface import Call, priced
 from attncost.mechanisms.interface import Priced
 from attncost.mechanisms.spelling import known, spelled, spelling
 from attncost.patterns.interface import Pattern
@@ -75,7 +78,8 @@ def _prices(model: Configuration, found: Found, length: int, command: str) -> Ta
             "own attention; of model: the same for the whole model. Wins from: the length from "
             "which it takes fewer FLOPs than the model's own for good, up to "
             f"{_limit(model):,}; executed: the same for what our kernels multiply, whole blocks "
-            f"and all, every {_STEP} tokens up to {_FARTHEST:,}; for a formula only, what a plain "
+            "and all, but not what a fused call skips above the diagonal, every "
+            f"{_STEP} tokens up to {_FARTHEST:,}; for a formula only, what a plain "
             "implementation would. Other keys or other values are another model: test or train it "
             "before you switch."
         ),
@@ -176,6 +180,14 @@ def _executed(model: Configuration, attention: Pattern | Priced | None, n: int) 
     flops = 0
     for pattern, dims, times in model.calls(n):
         read = pattern if attention is None else attention
-        cost = read.cost(dims) if isinstance(read, Priced) else best(read, dims).cost(read, dims)
-        flops += int(cost.executed) * int(times)
+        flops += int(times) * _multiplied(read, dims)
     return flops
+
+
+def _multiplied(read: Pattern | Priced, dims: Dims) -> int:
+    """Return the FLOPs that our kernels multiply, without what a fused call skips."""
+    if isinstance(read, Priced):
+        return int(read.cost(dims).executed)
+    work = best(read, dims).work(Call(read, dims, Options()))
+    skipped = 2 * dims.heads * work.skipped * (work.head_dim + work.value_dim)
+    return int(priced(read, dims, work).executed) - int(skipped)

@@ -17,6 +17,8 @@ from attncost.draw.chart import Chart
 Cell: TypeAlias = Any
 TEXT: Final = "text"
 FORMULA: Final = "formula"
+COMMAND: Final = "command"
+WORDS: Final = (TEXT, FORMULA, COMMAND)
 
 
 @final
@@ -26,14 +28,14 @@ class Column:
 
     Attributes:
         title: What its head says, and its key in JSON.
-        unit: One of `attncost.core.units.UNITS`, or `text`, or `formula`.
+        unit: One of `attncost.core.units.UNITS`, or one of `WORDS`.
     """
 
     title: str
     unit: str = TEXT
 
     def __post_init__(self) -> None:
-        if self.unit not in (*UNITS, TEXT, FORMULA):
+        if self.unit not in (*UNITS, *WORDS):
             raise ShapeError(f"unit must be one of {', '.join(UNITS)}, got {self.unit!r}.")
 
 
@@ -103,13 +105,31 @@ class Link:
     file: str
 
     def __post_init__(self) -> None:
-        if not self.file or PurePath(self.file).name != self.file:
-            raise ShapeError(f"a link leads to a file beside the page, got {self.file!r}.")
+        _check_beside(self.file)
 
     @property
     def address(self) -> str:
         """What a page or Markdown links to: relative, with nothing in it that could be a scheme."""
         return quote(self.file, safe="")
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Attachment:
+    """A file that a page carries in itself, for who wants its numbers.
+
+    Attributes:
+        text: What it is, in a sentence without its stop.
+        file: Its name, without a folder.
+        content: What is in it.
+    """
+
+    text: str
+    file: str
+    content: bytes
+
+    def __post_init__(self) -> None:
+        _check_beside(self.file)
 
 
 @final
@@ -145,6 +165,7 @@ class Document:
         findings: What matters most, first; their keys differ.
         sections: The rest.
         facts: What JSON carries beside the text: sizes, environment.
+        attachments: Files that a page carries beside this record, which it carries anyway.
     """
 
     schema: str
@@ -154,8 +175,15 @@ class Document:
     findings: tuple[Finding, ...] = ()
     sections: tuple[Section, ...] = ()
     facts: dict[str, Any] = field(default_factory=dict)
+    attachments: tuple[Attachment, ...] = ()
 
     def __post_init__(self) -> None:
         keys = [finding.key for finding in self.findings]
         if len(set(keys)) < len(keys):
             raise ShapeError(f"findings must have keys that differ, got {keys}.")
+
+
+def _check_beside(file: str) -> None:
+    """Refuse a name that leads elsewhere."""
+    if not file or PurePath(file).name != file:
+        raise ShapeError(f"a link leads to a file beside the page, got {file!r}.")

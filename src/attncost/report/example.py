@@ -4,7 +4,10 @@ from pathlib import Path
 from typing import Final
 
 from attncost.core.errors import StorageError
+from attncost.core.files import words
 
+# Four million tokens: more than anybody waits for, and enough to judge any larger text by.
+_MOST: Final = 1 << 24
 _GIVE: Final = "give a file with a sequence on each line."
 
 
@@ -27,12 +30,7 @@ def every_line(path: Path, *, give: str = _GIVE) -> list[str]:
     Raises:
         StorageError: If the file cannot be read as text, or all of them are blank.
     """
-    try:
-        text = path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise StorageError(f"{path} cannot be read ({error.strerror}): {give}") from error
-    except UnicodeDecodeError as error:
-        raise StorageError(f"{path} cannot be read as UTF-8 text ({error}): {give}") from error
+    text = words(path, most=_MOST, give=give.removesuffix("."))
     if "\0" in text:
         raise StorageError(f"{path} is no text, it holds zeros: {give}")
     # `splitlines` would end a line at a form feed, too, and no other tool does.

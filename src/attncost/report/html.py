@@ -6,11 +6,13 @@ could not run or load anything that a model's name or a text brought along.
 
 from importlib.metadata import version
 from importlib.resources import files
-from typing import Any, Final
+from typing import Final
 
 from attncost.draw.markup import element, escaped
 from attncost.report.document import Document, Finding, Section
+from attncost.report.environment import environment
 from attncost.report.html_blocks import block_groups, command
+from attncost.report.raw_data import raw_data
 
 # The icon is data, so that no browser asks for /favicon.ico.
 _PAGE: Final = """\
@@ -35,6 +37,9 @@ style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'">
 """
 # What is printed overrides what is seen, so it comes last.
 _STYLES: Final = ("page.css", "page_blocks.css", "page_print.css")
+# A page can be sent by mail, whatever it carries.
+_MOST: Final = 900_000
+_DATA: Final = "raw-data"
 # With fewer sections than this a page is its own table of contents.
 _CONTENTS_FROM: Final = 4
 
@@ -45,15 +50,15 @@ def html(document: Document) -> str:
     Two facts are shown at its foot: `environment`, and `contains`, a sentence that says what "it",
     the page, gives away about the text that was measured.
     """
-    body = (
-        _header(document),
-        element("main", _findings(document.findings), _contents(document), _sections(document)),
-        _footer(document),
-    )
+    parts = (_findings(document.findings), _contents(document), _sections(document))
+    style = "\n".join(map(_style, _STYLES))
+    room = _MOST - sum(map(len, (style, *parts)))
+    data = element("section", *raw_data(document, room=room), id=_DATA)
+    body = (_header(document), element("main", *parts, data), _footer(document))
     return _PAGE.format(
         version=escaped(version("attncost")),
         title=escaped(document.title),
-        style="\n".join(map(_style, _STYLES)),
+        style=style,
         body="\n".join(body),
     )
 
@@ -86,9 +91,11 @@ def _findings(findings: tuple[Finding, ...]) -> str:
 def _contents(document: Document) -> str:
     if len(document.sections) < _CONTENTS_FROM:
         return ""
+    places = {f"section-{i}": one.title for i, one in enumerate(document.sections, 1)}
+    places[_DATA] = "Raw data"
     links = (
-        element("li", element("a", escaped(section.title), href=f"#section-{number}"))
-        for number, section in enumerate(document.sections, 1)
+        element("li", element("a", escaped(title), href=f"#{place}"))
+        for place, title in places.items()
     )
     return element("nav", element("h2", "Contents"), element("ol", *links))
 
@@ -111,34 +118,20 @@ def _section(section: Section, ident: str) -> str:
 
 
 def _footer(document: Document) -> str:
-    environment = document.facts.get("environment", {})
     pairs = (
-        element("div", element("dt", escaped(key.replace("_", " "))), element("dd", value))
-        for key, value in _flat(environment)
+        element("div", element("dt", escaped(name)), element("dd", escaped(value)))
+        for name, value in environment(document)
     )
+    known = list(pairs)
     return element(
         "footer",
-        element("h2", "Where this was measured") if environment else "",
-        element("dl", *pairs) if environment else "",
+        element("h2", "Where this was measured") if known else "",
+        element("dl", *known) if known else "",
         _paragraph(
             f"Made by attncost {version('attncost')}, Apache-2.0. This page runs no script and "
             f"requests nothing. {document.facts.get('contains', '')}".strip()
         ),
     )
-
-
-def _flat(facts: dict[str, Any], before: str = "") -> list[tuple[str, str]]:
-    """Return facts that are known as pairs of a name and markup, inner ones under both names."""
-    pairs = []
-    for key, value in facts.items():
-        name = f"{before}{key}"
-        if isinstance(value, dict):
-            pairs += _flat(value, f"{name} ")
-        elif isinstance(value, list | tuple):
-            pairs += _flat({name: ", ".join(map(str, value))})
-        elif value not in (None, ""):
-            pairs.append((name, escaped(str(value))))
-    return pairs
 
 
 def _paragraph(text: str, kind: str = "") -> str:

@@ -4,10 +4,11 @@ from collections.abc import Iterable, Iterator
 from itertools import groupby, islice
 from typing import Final
 
+from attncost.core.mathml import mathml
 from attncost.draw.markup import element, escaped
 from attncost.draw.svg import svg
 from attncost.report.cells import is_number, written
-from attncost.report.document import Column, Figure, Table
+from attncost.report.document import COMMAND, FORMULA, Cell, Column, Figure, Table
 
 # A column with a longer text than this may break it into lines.
 _LONG: Final = 40
@@ -38,19 +39,27 @@ def block_groups(blocks: Iterable[Table | Figure], ident: str) -> Iterator[str]:
 
 
 def _is_narrow(block: Table | Figure) -> bool:
-    return isinstance(block, Figure) or len(block.columns) <= _NARROW
+    if isinstance(block, Figure):
+        return True
+    # A browser breaks no line inside of a formula.
+    drawn = any(column.unit == FORMULA for column in block.columns)
+    return len(block.columns) <= _NARROW and not drawn
 
 
 def command(line: str) -> str:
     """Return a command as something to copy, or nothing if there is none."""
     if not line:
         return ""
+    return element("p", _code(line), class_="command")
+
+
+def _code(line: str) -> str:
     # A browser would break an option after any of its hyphens.
     words = (
         element("span", escaped(word)) if word.startswith("-") else escaped(word)
         for word in line.split(" ")
     )
-    return element("p", element("code", " ".join(words)), class_="command")
+    return element("code", " ".join(words))
 
 
 def _block(block: Table | Figure, ident: str) -> str:
@@ -88,7 +97,7 @@ def _table(table: Table, ident: str) -> str:
         "table",
         caption,
         element("thead", element("tr", *heads)),
-        element("tbody", *(_row(row, kinds) for row in rows)),
+        element("tbody", *(_row(row, table.columns, kinds) for row in table.rows)),
     )
     return element(
         "div",
@@ -100,16 +109,22 @@ def _table(table: Table, ident: str) -> str:
     )
 
 
-def _row(texts: list[str], kinds: list[str]) -> str:
-    cells = zip(texts, kinds, strict=True)
+def _row(row: tuple[Cell, ...], columns: tuple[Column, ...], kinds: list[str]) -> str:
+    cells = zip(map(_markup, row, columns), kinds, strict=True)
     return element(
         "tr",
-        *(
-            element("th", escaped(text), scope="row", class_=kind)
-            for text, kind in islice(cells, 1)
-        ),
-        *(element("td", escaped(text), class_=kind) for text, kind in cells),
+        *(element("th", inside, scope="row", class_=kind) for inside, kind in islice(cells, 1)),
+        *(element("td", inside, class_=kind) for inside, kind in cells),
     )
+
+
+def _markup(cell: Cell, column: Column) -> str:
+    """Return a cell as people see it, a formula drawn as one."""
+    if column.unit == COMMAND and cell:
+        return _code(str(cell))
+    if column.unit != FORMULA or cell is None or isinstance(cell, str):
+        return escaped(written(cell, column))
+    return mathml(cell)
 
 
 def _kind(column: Column, texts: list[str]) -> str:

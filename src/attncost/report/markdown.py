@@ -1,7 +1,7 @@
 """A document as Markdown, for an issue, a notebook or a pull request."""
 
 from attncost.report.cells import is_number, written
-from attncost.report.document import Document, Figure, Table
+from attncost.report.document import COMMAND, Cell, Column, Document, Figure, Finding, Table
 
 
 def markdown(document: Document) -> str:
@@ -10,7 +10,7 @@ def markdown(document: Document) -> str:
     if document.subtitle:
         lines += [_safe(document.subtitle), ""]
     if document.findings:
-        lines += [*(f"- {_safe(finding.text)}" for finding in document.findings), ""]
+        lines += [*map(_finding, document.findings), ""]
     for section in document.sections:
         lines += [f"## {_safe(section.title)}", ""]
         for sentence in section.text:
@@ -20,8 +20,14 @@ def markdown(document: Document) -> str:
         for block in section.blocks:
             lines += [*_table(block.table if isinstance(block, Figure) else block), ""]
     if document.command:
-        lines += [f"Made with `{document.command}`."]
+        lines += [f"Made with {_code(document.command)}."]
     return "\n".join(lines).rstrip()
+
+
+def _finding(finding: Finding) -> str:
+    """Return a line of a list, and under it what reproduces it."""
+    again = f"  \n  {_code(finding.command)}" if finding.command else ""
+    return f"- {_safe(finding.text)}{again}"
 
 
 def _table(table: Table) -> list[str]:
@@ -29,13 +35,28 @@ def _table(table: Table) -> list[str]:
         return f"| {' | '.join(cells)} |"
 
     rows = [
-        row([_safe(written(*pair)) for pair in zip(cells, table.columns, strict=True)])
+        row([_cell(*pair) for pair in zip(cells, table.columns, strict=True)])
         for cells in table.rows
     ]
     rule = row(["--:" if is_number(column) else ":--" for column in table.columns])
     head = row([_safe(column.title) for column in table.columns])
     note = ["", _safe(table.note)] if table.note else []
+    note += ["", _code(table.command)] if table.command else []
     return [f"**{_safe(table.title)}**", "", head, rule, *rows, *note]
+
+
+def _cell(cell: Cell, column: Column) -> str:
+    said = written(cell, column)
+    return _code(said) if column.unit == COMMAND and "|" not in said else _safe(said)
+
+
+def _code(command: str) -> str:
+    """Return a command as code: with more marks around it than there are in it."""
+    line = " ".join(command.split("\n"))
+    marks = "`"
+    while marks in line:
+        marks += "`"
+    return f"{marks} {line} {marks}" if len(marks) > 1 else f"`{line}`"
 
 
 def _safe(text: str) -> str:

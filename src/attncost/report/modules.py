@@ -22,7 +22,12 @@ def modules(subject: Subject, *, name: str) -> Section:
         blocks.append(unpriced(counted, command))
     return Section(
         title=f"What {name} does, module by module",
-        text=(_how(subject), f"{_total(subject)}{_agrees(subject)}.", *_why(counted)),
+        text=(
+            _how(subject),
+            f"{_total(subject)}{_agrees(subject)}.",
+            *_why(counted),
+            *_shorter(subject),
+        ),
         blocks=(*blocks, *as_others(subject, None).blocks),
     )
 
@@ -39,6 +44,16 @@ def _total(subject: Subject) -> str:
 def _why(counted: Counted) -> tuple[str, ...]:
     why = why_at_most(counted)
     return (f"{why[0].upper()}{why[1:]}.",) if counted.at_most else ()
+
+
+def _shorter(subject: Subject) -> tuple[str, ...]:
+    """Say why a model with states is not called at the greatest length."""
+    if subject.configuration is None or not subject.configuration.state:
+        return ()
+    return (
+        "It keeps states, which PyTorch computes here in a loop over chunks of tokens: it was "
+        "called at the shortest of the lengths that it is priced at.",
+    )
 
 
 def _formula(subject: Subject) -> int | None:

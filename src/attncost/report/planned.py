@@ -17,10 +17,9 @@ from attncost.report.held import held, over_length
 from attncost.report.planning import Request
 from attncost.report.priced import key, leading
 from attncost.report.tried import speeds, tried, what_if
+from attncost.report.what_ifs import GIB, MEMORIES, readable
 
 _SCHEMA: Final = "attncost.plan/1"
-_GIB: Final = 1 << 30
-_MEMORIES: Final = (8, 24, 80)
 # What a chapter of a report tries.
 _LENGTHS: Final = (8192, 32768, 131072)
 _WINDOW: Final = Window(4096)
@@ -61,9 +60,7 @@ def plan_document(request: Request) -> Document:
     )
 
 
-def plan_chapter(
-    name: str, model: Configuration, *, memories: Sequence[int] = _MEMORIES
-) -> Chapter:
+def plan_chapter(name: str, model: Configuration, *, memories: Sequence[int] = MEMORIES) -> Chapter:
     """Return the longest sequences that fit into devices of some sizes.
 
     Args:
@@ -95,14 +92,15 @@ def _request(name: str, model: Configuration, *, memory: int) -> Request:
     models = {spelling(model.attention) if model.attention else "own": model}
     works = [work for work in WORKS if work != "decode" or model.caches]
     lengths = tuple(n for n in _LENGTHS if model.longest is None or n <= model.longest)
-    if model.caches and model.patterns and lengths:
-        models.setdefault(spelling(_WINDOW), model.reading(_WINDOW))
+    windowed = readable(model, _WINDOW) if model.caches and lengths else None
+    if windowed:
+        models.setdefault(spelling(_WINDOW), windowed)
     options = f" --lengths {','.join(map(str, lengths))}" if lengths else ""
     options += "".join(f" --pattern {attention}" for attention in list(models)[1:])
     return Request(
         name=name,
         models=models,
-        memory=memory * _GIB,
+        memory=memory * GIB,
         situations=tuple(Situation(work=work) for work in works),
         lengths=lengths,
         command=f"attncost plan {shlex.quote(name)} --memory {memory}GiB{options}",
@@ -118,7 +116,7 @@ def _findings(
     said = ", ".join(f"{work} {_tokens(fit)}" for work, fit in longest.items())
     finding = Finding(
         key=f"fits_{key(model)}",
-        text=f"{leading(model.name)}, tokens in {request.memory // _GIB} GiB: {said}.",
+        text=f"{leading(model.name)}, tokens in {request.memory // GIB} GiB: {said}.",
         values={"memory": request.memory} | {work: fit.greatest for work, fit in longest.items()},
         command=request.command,
     )

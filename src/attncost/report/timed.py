@@ -1,7 +1,7 @@
 """What a model took here, in time and memory over the length, beside what formulas say."""
 
 import shlex
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any, Final
 
@@ -13,6 +13,7 @@ from attncost.measure.laws.sentences import changes, grows, long_end, shares, wr
 from attncost.measure.store.summary import Measured
 from attncost.measure.subjects.target import KEEPS_WEIGHTS, Target
 from attncost.report.document import Chapter, Column, Figure, Finding, Section, Table
+from attncost.report.law_chart import law_figure
 from attncost.report.timing import Timing, own_attention
 
 _FLOAT32: Final = 4
@@ -29,10 +30,22 @@ def timed(target: Target, timing: Timing) -> Chapter:
     section = Section(
         title="What it takes here, measured",
         text=tuple(text),
-        blocks=(_times(target, timing, command), _memory(target, timing, command))
-        + ((_laws(timing.laws.fitted, fit),) if timing.laws.fitted else ()),
+        blocks=(
+            _times(target, timing, command),
+            _memory(target, timing, command),
+            *_drawn(timing, fit),
+            *((_laws(timing.laws.fitted, fit),) if timing.laws.fitted else ()),
+        ),
     )
     return Chapter((*_findings(timing, command), *_verdict(timing, fit)), section)
+
+
+def _drawn(timing: Timing, command: str) -> Iterator[Figure]:
+    """Draw the law of the model's own attention against theory, if it has one."""
+    names = timing.series_of(timing.laws.fitted)
+    if names:
+        name = names[own_attention(names)]
+        yield law_figure(name, timing.laws.fitted[name], command=command)
 
 
 def _findings(timing: Timing, command: str) -> Iterable[Finding]:
@@ -128,7 +141,7 @@ def _times(target: Target, timing: Timing, command: str) -> Figure:
         return Point(cell.length, cell.seconds, cell.low, cell.high)
 
     chart = Chart(
-        title=f"One {_call(timing)} of {target.configuration.name}",
+        title=f"One {_call(timing)} of {target.sizes.name if target.sizes else target.name}",
         description=(
             "Markers: median time with its 95 % interval against tokens. Lines: the law fitted to "
             f"it.{_left_out(cells)}"
@@ -262,9 +275,10 @@ def _predicted(laws: Mapping[str, Law], cell: Measured) -> float | None:
 
 
 def _formula(target: Target, timing: Timing, cell: Measured) -> int | None:
-    keeps = target.keeps_weights(timing.attentions[cell.subject])
-    if keeps is None or cell.subject in timing.unusual:
+    if target.sizes is None or cell.subject in timing.unusual:
         return None
-    block = target.configuration.block
-    peak: int = peak_elements(block, length=cell.length, keeps_weights=keeps)
+    keeps = target.keeps_weights(timing.attentions[cell.subject])
+    if keeps is None:
+        return None
+    peak: int = peak_elements(target.sizes.block, length=cell.length, keeps_weights=keeps)
     return _FLOAT32 * peak
