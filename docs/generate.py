@@ -1,12 +1,14 @@
-"""Pages of the site that are made from source files: one for each pattern, mechanism and formula.
+"""Pages of the site that are made from source files: patterns, mechanisms, commands, public names.
 
 MkDocs calls these hooks. Nothing lists what there is: a new file in `attncost/patterns`,
-`attncost/mechanisms` or `attncost/mechanisms/formulas` gets its page and its place in the
-navigation by being found.
+`attncost/mechanisms`, `attncost/mechanisms/formulas` or `attncost/cli`, or a new line in
+`attncost/__init__.pyi`, gets its page and its place in the navigation by being found.
 """
 
 from typing import Any, Final
 
+import api_pages
+import command_pages
 import mechanism_pages
 import pattern_pages
 from mkdocs.config.defaults import MkDocsConfig
@@ -14,31 +16,45 @@ from mkdocs.structure.files import File, Files
 
 from attncost import patterns
 
-# What a section is called: the names in it, what makes a page of one, and their overview.
-_SECTIONS: Final[dict[str, tuple[Any, Any, Any]]] = {
-    "Patterns": (patterns.names, pattern_pages.Page, pattern_pages.overview),
-    "Mechanisms": (mechanism_pages.names, mechanism_pages.Page, mechanism_pages.overview),
+# What a section is called: its folder, the names in it, what makes a page, and their overview.
+_SECTIONS: Final[dict[str, tuple[str, Any, Any, Any]]] = {
+    "Patterns": ("patterns", patterns.names, pattern_pages.Page, pattern_pages.overview),
+    "Mechanisms": (
+        "mechanisms",
+        mechanism_pages.names,
+        mechanism_pages.Page,
+        mechanism_pages.overview,
+    ),
+    "Commands": ("commands", command_pages.names, command_pages.Page, command_pages.overview),
+    "Public names": ("api", api_pages.names, api_pages.Page, api_pages.overview),
 }
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
     """Put the pages under their sections of the navigation."""
-    for entry in config.nav or ():
-        for section, (names, _, _) in _SECTIONS.items():
-            if section in entry:
-                folder = section.lower()
-                entry[section] = [
+    _complete(config.nav or [])
+    return config
+
+
+def _complete(entries: list[Any]) -> None:
+    """Fill the sections among some entries, and those below."""
+    for entry in entries:
+        for title, below in entry.items():
+            if title in _SECTIONS:
+                folder, names, _, _ = _SECTIONS[title]
+                entry[title] = [
                     {"Overview": f"{folder}/index.md"},
                     *({name: f"{folder}/{name}.md"} for name in names()),
                 ]
-    return config
+            elif isinstance(below, list):
+                _complete(below)
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add the pages, which exist in memory only."""
-    for section, (names, made, overview) in _SECTIONS.items():
+    for folder, names, made, overview in _SECTIONS.values():
         pages = [made(name) for name in names()]
         texts = {"index": overview(pages), **{page.name: page.markdown for page in pages}}
         for name, text in texts.items():
-            files.append(File.generated(config, f"{section.lower()}/{name}.md", content=text))
+            files.append(File.generated(config, f"{folder}/{name}.md", content=text))
     return files

@@ -12,6 +12,9 @@ from typing import Any, Final
 from mkdocs.structure.pages import Page
 
 import attncost
+from attncost.draw.chart import Chart
+from attncost.draw.markup import element, escaped
+from attncost.draw.svg import svg
 
 _ARXIV: Final = re.compile(r"arXiv:(\d{4}\.\d{4,5})")
 _ORDER: Final = re.compile(r"O\((?:[^()]|\([^()]*\))*\)")
@@ -34,6 +37,17 @@ def filled(
     if page.file.src_uri != name:
         return None
     return _PLACE.sub(lambda place: made[place[1]](), markdown)
+
+
+def charted(chart: Chart, ident: str) -> str:
+    """Return a chart with what it shows below.
+
+    Args:
+        chart: What to draw.
+        ident: What its ids begin with; unique in the page.
+    """
+    told = escaped(f"{chart.title}. {chart.description}")
+    return element("figure", svg(chart, ident=ident), element("figcaption", told), class_="chart")
 
 
 def said(kind: type) -> str:

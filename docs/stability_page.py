@@ -13,11 +13,9 @@ from statistics import median
 from typing import Any, Final
 
 from mkdocs.structure.pages import Page
-from page_parts import filled
+from page_parts import charted, filled
 
 from attncost.draw.chart import Axis, Chart, Point, Series
-from attncost.draw.markup import element, escaped
-from attncost.draw.svg import svg
 from attncost.train.stability.sensitivity import RATES, sensitivity
 
 RESULTS: Final = Path(__file__).parents[1] / "benchmarks/results/stability-cpu.json"
@@ -62,7 +60,7 @@ def by_rate(names: Iterable[str], ident: str, title: str) -> Callable[[dict[str,
                 points.append(Point(rate, median(ends), min(ends), max(ends)))
             series += [Series(name, tuple(points), "markers", name)]
             series += [Series("", tuple(Point(p.x, p.y) for p in points), "line", name)]
-        return _figure(
+        return charted(
             Chart(
                 title=title,
                 description="Nats of a byte held out after training by the peak of the learning "
@@ -88,7 +86,7 @@ def by_step(
         series = [Series(name, tuple(_points(curves[name], what)), "line") for name in names]
         cap = _CAPS[what]
         left = any(point.y == cap for one in series for point in one.points)
-        return _figure(
+        return charted(
             Chart(
                 title=title,
                 description=f"{_LABELS[what].capitalize()} by step at a learning rate of "
@@ -194,15 +192,6 @@ def _largest(values: Iterable[float | None]) -> str:
         f"{largest:.3g}"
         if largest < 1e3
         else f"{largest:.0e}".replace("e+0", "e").replace("e+", "e")
-    )
-
-
-def _figure(chart: Chart, ident: str) -> str:
-    return element(
-        "figure",
-        svg(chart, ident=ident),
-        element("figcaption", escaped(f"{chart.title}. {chart.description}")),
-        class_="chart",
     )
 
 

@@ -1,8 +1,10 @@
 """The pattern file that CONTRIBUTING.md shows: right by brute force, and enough by itself."""
 
+import re
 import shutil
 import subprocess
 import sys
+import tomllib
 
 import pytest
 from tests.docs.pages import ROOT, defined_in, parsed
@@ -39,3 +41,13 @@ def test_one_file_is_found_by_the_command_and_by_the_contract_tests(tmp_path, mo
         )
         assert done.returncode == 0, done.stdout + done.stderr
     assert " passed" in done.stdout
+
+
+def test_its_layers_are_those_that_imports_are_checked_against():
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]
+    layers = contracts["contracts"][0]["layers"]
+    checked = [name.strip("() ") for layer in layers for name in layer.split("|")]
+    section = (ROOT / "CONTRIBUTING.md").read_text().split("## The layers")[1]
+    drawn = re.findall(r"^(\w+) {2,}\w", section.split("```")[1], re.MULTILINE)
+    homes = {path.name for path in (ROOT / "src/attncost").iterdir() if path.is_dir()}
+    assert drawn == [name for name in checked if name in homes]

@@ -6,7 +6,9 @@ import pytest
 from tests.docs.pages import ROOT
 from tests.papers import PUBLISHED, chinchilla, megatron, palm, table
 
+from attncost.cost.block import BlockSizes
 from attncost.cost.conventions import convention, conventions, flops_by_convention
+from attncost.cost.planning import Sharding, activation_bytes
 from attncost.cost.reading import preset
 from attncost.cost.utilisation import utilisation
 
@@ -121,6 +123,32 @@ def of_korthikanti():
     return rows(*found)
 
 
+def of_activations():
+    sizes, (row,) = (
+        PUBLISHED["korthikanti_2022"],
+        [row for row in table("korthikanti_2022") if row["name"] == "175B"],
+    )
+    block = BlockSizes(d_model=row["hidden"], heads=row["heads"])
+    shared, sequence = Sharding(tensor=8), Sharding(tensor=8, sequence=True)
+    ways = {
+        "everything": ("none", Sharding(), "none"),
+        "everything, tensor parallel": ("tp8", shared, "none"),
+        "everything, in sequence too": ("tp8_sp", sequence, "none"),
+        "all but scores and weights, likewise": ("tp8_sp_selective", sequence, "selective"),
+    }
+    apart = sizes["activation_bytes_per_layer_16bit_with_dropout"]["gib_175B_batch_1"]
+    kept = {
+        name: activation_bytes(block, length=sizes["length"], sharding=way, recompute=again)
+        for name, (_, way, again) in ways.items()
+    }
+    return rows(
+        *(
+            (name, f"{kept[name]:,}", f"{kept[name] / 2**30:.4g}", f"{apart[key]}")
+            for name, (key, _, _) in ways.items()
+        )
+    )
+
+
 def of_chinchilla():
     n, found = PUBLISHED["chinchilla_table_a4"]["length"], []
     for row in table("chinchilla_table_a4"):
@@ -199,6 +227,7 @@ TABLES = {
     "GPT-3, 2020": of_gpt3,
     "Narayanan et al. 2021": of_narayanan,
     "Korthikanti et al. 2022": of_korthikanti,
+    "Korthikanti et al. 2022, activations": of_activations,
     "Chinchilla, 2022": of_chinchilla,
     "PaLM, 2022": of_palm,
     "MaxText, 2025": of_maxtext,
