@@ -27,7 +27,7 @@ def test_it_measures_everything_that_is_found_and_prints_a_table_for_each(
     tmp_path, capsys, monkeypatch
 ):
     monkeypatch.chdir(tmp_path)
-    printed = measured([*TINY, "--lengths", "8,16", "-o", "run"], capsys)
+    printed = measured([LAYER, "--lengths", "8,16", "--rounds", "2", "-o", "run"], capsys)
     found = ("naive", *runnable())
     subjects = [f"{name}, {qkv} qkv" for name in found for qkv in ("separate", "fused")]
     assert [line for line in printed.out.splitlines() if line.endswith(" qkv")] == subjects
@@ -75,8 +75,8 @@ def test_a_run_without_a_name_is_put_here_and_said(tmp_path, capsys, monkeypatch
 
 
 def test_a_spent_budget_is_said(tmp_path, capsys):
-    wishes = ["--rounds", "9", "--budget", "0.001", "--attention", "full", "--qkv", "fused"]
-    printed = measured([*TINY, *wishes, "-o", str(tmp_path / "run")], capsys)
+    wishes = ["--budget", "0.001", "--attention", "full", "--qkv", "fused"]
+    printed = measured([*TINY[:-1], "9", *wishes, "-o", str(tmp_path / "run")], capsys)
     said = " ".join(printed.out.split())
     assert "2 of 9 rounds: the budget of 0.001 s was spent; --budget allows more." in said
     assert "full, fused qkv at 16 (budget): a call would take" in said

@@ -9,7 +9,8 @@ import pytest
 from attncost.cli import main
 from attncost.cli._swapped_in import affordable, with_quality
 from attncost.measure.subjects.target import target
-from attncost.report.findings import Material, report
+from attncost.report.findings import report
+from attncost.report.material import Material
 
 LINES = ["The cat sat on the mat.", "A dog ran to the sea and back.", "It was not here at all."]
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from attncost.measure.doctor.interface import Diagnosis
     from attncost.measure.speed.calibration import Calibration
     from attncost.measure.speed.predict import PredictedTime
-    from attncost.report.findings import Material
+    from attncost.report.material import Material
     from attncost.report.timing import Timing
 
 _CALIBRATE_SECONDS: Final = 20.0

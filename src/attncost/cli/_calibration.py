@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from attncost.cli._progress import bar
 from attncost.core.errors import ShapeError, StorageError
+from attncost.core.files import words
 
 if TYPE_CHECKING:
     from attncost.cost.planning.speed import Rates
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 
 CALIBRATION: Final = "attncost.calibration/1"
 _WHOLE: Final = ("attncost.calibration/3", "attncost.calibration/2")
+# Bytes of such a file; one with all tables has 100,000.
+_LONGEST: Final = 1 << 24
 _FASTEST: Final = 1e24  # of anything in a second
 
 
@@ -95,12 +98,9 @@ def rates_in(path: Path) -> "Rates":
 
 
 def _object(path: Path) -> dict[str, Any]:
+    text = words(path, most=_LONGEST, give="give a file that attncost measure --calibrate wrote")
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise StorageError(
-            f"{path} cannot be read ({error.strerror}): give another file."
-        ) from error
+        found = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise ShapeError(f"{path} is not JSON: {error}.") from error
     if not isinstance(found, dict):

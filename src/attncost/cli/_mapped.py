@@ -11,7 +11,7 @@ from attncost.core.errors import AttnCostError, ShapeError
 
 if TYPE_CHECKING:
     from attncost.measure.subjects.target import Target
-    from attncost.report.findings import Material
+    from attncost.report.material import Material
 
 # As many tokens as the demo reads: all heads of a large model must fit into memory.
 _TOKENS: Final = 512

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from attncost.core.errors import StorageError
+from attncost.core.files import check_place, put
 
 
 def check_writable(output: Path, *, option: str = "-o PAGE.html") -> None:
@@ -15,18 +15,11 @@ def check_writable(output: Path, *, option: str = "-o PAGE.html") -> None:
     Raises:
         StorageError: If it cannot be written.
     """
-    missing = not output.exists()
-    try:
-        with output.open("ab"):
-            pass
-    except OSError as error:
-        raise _unwritable(output, error, option) from error
-    if missing:
-        output.unlink()
+    check_place(output, give=f"choose another with {option}")
 
 
 def write(output: Path, content: str | bytes, *, option: str = "-o PAGE.html") -> None:
-    """Write a file.
+    """Write a file, whole or not at all.
 
     Args:
         output: The file.
@@ -36,12 +29,5 @@ def write(output: Path, content: str | bytes, *, option: str = "-o PAGE.html") -
     Raises:
         StorageError: If it cannot be written.
     """
-    try:
-        output.write_bytes(content.encode() if isinstance(content, str) else content)
-    except OSError as error:
-        raise _unwritable(output, error, option) from error
-
-
-def _unwritable(output: Path, error: OSError, option: str) -> StorageError:
-    reason = f"{output} cannot be written ({error.strerror})"
-    return StorageError(f"{reason}: choose another with {option}.")
+    whole = content.encode(errors="backslashreplace") if isinstance(content, str) else content
+    put(output, whole, give=f"choose another with {option}")

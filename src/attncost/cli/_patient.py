@@ -24,12 +24,12 @@ def patient(text: str | None, *, length: int | None = None) -> "Patient":
         ShapeError: If it has no such length, or what it names cannot be read.
         UnknownName: If it names nothing.
     """
-    from attncost.integrations.sizes import LAYER, is_function, sized
+    from attncost.integrations.sizes import LAYER, check_size, is_function, sized
     from attncost.integrations.weightless import weightless
     from attncost.measure.doctor.patient import Patient
 
-    if length is not None and length < 1:
-        raise ShapeError(f"length must be at least 1, got {length}.")
+    if length is not None:
+        check_size("length", length)
     tokens = length or 0
     if text is None:
         return Patient(length=tokens)

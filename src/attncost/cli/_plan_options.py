@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from attncost.cli._command import command
 from attncost.cli._devices import Shared, named, rates
+from attncost.cli._lists import items
 from attncost.cli._magnitudes import tokens
 from attncost.core.errors import ShapeError, UnknownName
 
@@ -134,8 +135,8 @@ def _length(text: str, of: str, model: "Configuration") -> int:
 
 
 def _lengths(text: str | None, model: "Configuration") -> tuple[int, ...]:
-    items = [] if text is None else text.split(",")
-    return tuple(sorted({_length(item, "--lengths", model) for item in items}))
+    given = [] if text is None else items(text, of="--lengths")
+    return tuple(sorted({_length(item, "--lengths", model) for item in given}))
 
 
 def _situations(

@@ -31,11 +31,11 @@ def specimen_of(
         AttnCostError: If something is missing, or does not go together.
     """
     from attncost.integrations.checkpoint import checkpoint
-    from attncost.integrations.sizes import is_function
+    from attncost.integrations.sizes import check_size, is_function
     from attncost.integrations.specimen import Wish, of_function, specimen
 
-    if length is not None and length < 1:
-        raise ShapeError(f"--length must be at least 1, got {length}.")
+    if length is not None:
+        check_size("--length", length)
     if image:
         _check_image_alone({"text": text, "lines": apart, "length": length})
     if is_function(model):

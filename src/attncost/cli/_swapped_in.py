@@ -11,7 +11,7 @@ from attncost.core.errors import AttnCostError, ShapeError
 
 if TYPE_CHECKING:
     from attncost.measure.subjects.target import Target
-    from attncost.report.findings import Material
+    from attncost.report.material import Material
 
 # What a report reads: about five seconds of one core, in as many runs as there are attentions, one
 # more of the model as it is, and one to count.

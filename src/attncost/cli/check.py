@@ -9,6 +9,7 @@ import typer
 
 from attncost.cli._command import changed, command
 from attncost.cli._model import subject
+from attncost.cli._printed import shown
 from attncost.core.errors import AttnCostError, ShapeError, StorageError, UnknownName
 
 if TYPE_CHECKING:
@@ -110,7 +111,7 @@ def _print(document: "Document", *, as_json: bool) -> None:
 
     brief = not document.sections and not document.subtitle
     words = document.title if brief else text(document)
-    typer.echo(dumped(document) if as_json else words)
+    typer.echo(shown(dumped(document) if as_json else words))
 
 
 def _known(lock: Path, model: str, *, write: bool) -> "dict[str, Locked]":

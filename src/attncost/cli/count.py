@@ -8,6 +8,7 @@ import typer
 from attncost.cli._command import changed, command
 from attncost.cli._magnitudes import check_share, magnitude
 from attncost.cli._model import subject
+from attncost.cli._printed import printed
 from attncost.core.errors import ShapeError
 
 if TYPE_CHECKING:
@@ -69,8 +70,6 @@ def count(
     """
     from attncost.integrations.weightless import weightless
     from attncost.report.counted import count_document
-    from attncost.report.plain import dumped
-    from attncost.report.text import text
 
     if depth is not None and depth < 1:
         raise ShapeError(f"--depth must be at least 1, got {depth}.")
@@ -103,7 +102,7 @@ def count(
         )
     else:
         document = _compared(targets, shown, command=again)
-    typer.echo(dumped(document) if as_json else text(replace(document, command=again)))
+    printed(replace(document, command=again), as_json=as_json)
 
 
 @final

@@ -7,6 +7,7 @@ import typer
 from attncost.cli._cells import seconds
 from attncost.cli._command import changed, command
 from attncost.cli._patient import patient
+from attncost.cli._printed import printed
 from attncost.cli._progress import bar, held
 
 
@@ -39,8 +40,6 @@ def doctor(
     from attncost.measure.doctor.run import run_doctor, sized
     from attncost.measure.store.environment import environment
     from attncost.report.diagnosed import doctor_document
-    from attncost.report.plain import dumped
-    from attncost.report.text import text
 
     names = None if only is None else [name.strip() for name in only.split(",")]
     examined = patient(model, length=length)
@@ -60,5 +59,5 @@ def doctor(
         environment=environment(clock_for("cpu"), command=again),
         command=again,
     )
-    typer.echo(dumped(document) if as_json else text(document))
+    printed(document, as_json=as_json)
     return 1 if any(one.verdict == "failed" for one in found) else 0

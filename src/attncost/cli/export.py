@@ -6,6 +6,8 @@ from typing import Annotated
 
 import typer
 
+from attncost.cli._printed import shown
+
 
 def export(
     run: Annotated[Path, typer.Argument(help="the folder of a run")],
@@ -40,6 +42,6 @@ def export(
         }
         typer.echo(json.dumps({"schema": "attncost.export/1", **facts}, indent=2))
         return
-    typer.echo(f"{written.file}: {written.rows:,} samples, {len(written.columns)} columns.")
+    typer.echo(shown(f"{written.file}: {written.rows:,} samples, {len(written.columns)} columns."))
     for note in found.notes:
-        typer.echo(f"Note: {note}")
+        typer.echo(shown(f"Note: {note}"))

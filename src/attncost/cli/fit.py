@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from attncost.cli._command import changed, command
+from attncost.cli._printed import shown
 from attncost.core.errors import ShapeError, StorageError, UnknownName
+from attncost.core.files import put
 
 if TYPE_CHECKING:
     from attncost.measure.laws.law import Law, Margins
@@ -73,7 +75,7 @@ def fit(
         environments=environments,
         command=command("fit", sources, changed(fit, wishes)),
     )
-    typer.echo(dumped(document) if as_json else _written(document, chart=chart))
+    typer.echo(shown(dumped(document) if as_json else _written(document, chart=chart)))
 
 
 def _left_out(option: object, reason: str) -> None:
@@ -134,13 +136,8 @@ def _draw(path: Path, laws: "Laws") -> None:
             f"--subject '{next(iter(laws.fitted))}'."
         )
     ((name, law),) = laws.fitted.items()
-    try:
-        path.write_text(svg(law_chart(name, law), ident="law") + "\n", encoding="utf-8")
-    except OSError as error:
-        raise StorageError(
-            f"{path} cannot be written ({error.strerror or error}): name a file in a folder that "
-            "can be."
-        ) from error
+    content = (svg(law_chart(name, law), ident="law") + "\n").encode()
+    put(path, content, give="name a file in a folder that can be")
 
 
 def _written(document: "Document", *, chart: Path | None) -> str:

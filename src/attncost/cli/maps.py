@@ -9,6 +9,7 @@ import typer
 from attncost.cli._command import changed, command
 from attncost.cli._looked import Choice, Looked, looked
 from attncost.cli._output import check_writable, write
+from attncost.cli._printed import printed, shown
 from attncost.cli._ranges import layer_choice, ranges
 from attncost.cli._specimen import specimen_of
 from attncost.core.errors import ShapeError
@@ -58,8 +59,6 @@ def maps(
     For instance: attncost maps demo --text book.txt -o maps.html
     """
     from attncost.report.maps_summary import maps_document, maps_title
-    from attncost.report.plain import dumped
-    from attncost.report.text import text as lined
 
     given = {"text": text, "lines": lines, "length": length, "image": image, "layers": layers}
     given |= {"heads": heads, "no_prices": no_prices, "output": output, "svg": svg, "png": png}
@@ -88,12 +87,12 @@ def maps(
     sizes = {str(path): path.stat().st_size for path in files}
     document = maps_document(found.heads, files=sizes, command=again)
     if as_json:
-        typer.echo(dumped(document))
+        printed(document, as_json=True)
         return
-    typer.echo(lined(document))
+    printed(document, as_json=False)
     for path in files:
         what = "page" if path is page else "picture"
-        typer.echo(f"The {what} ({_size(path)}): {path.resolve()}")
+        typer.echo(shown(f"The {what} ({_size(path)}): {path.resolve()}"))
 
 
 def _draw(found: Looked, pictures: dict[str, Path], *, title: str, query: int | None) -> None:

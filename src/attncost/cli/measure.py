@@ -8,6 +8,7 @@ import typer
 
 from attncost.cli._cells import again, asked
 from attncost.cli._command import changed, command
+from attncost.cli._printed import printed
 from attncost.cli._progress import held
 from attncost.cli._sweep import Swept, fresh_run, resumed, swept
 from attncost.core.errors import ShapeError
@@ -106,15 +107,13 @@ def _left_out(given: dict[str, Any], beside: Collection[str], reason: str) -> No
 
 def _calibrated(given: dict[str, Any]) -> None:
     from attncost.cli._calibration import calibrated
-    from attncost.report.plain import dumped
-    from attncost.report.text import text
 
     _left_out(given, ("calibrate", "output", "as_json"), "--calibrate measures no model")
     path = given["output"] or _CALIBRATION
     again = command("measure", [], {"calibrate": True, "output": given["output"]})
     with held("cpu"):
         document = calibrated(path, command=again)
-    typer.echo(dumped(document) if given["as_json"] else text(document))
+    printed(document, as_json=given["as_json"])
 
 
 def _measured(given: dict[str, Any]) -> Swept:
@@ -130,8 +129,6 @@ def _measured(given: dict[str, Any]) -> Swept:
 
 def _print(found: Swept, *, as_json: bool) -> None:
     from attncost.report.measured import medians, run_document
-    from attncost.report.plain import dumped
-    from attncost.report.text import text
 
     document = run_document(
         medians(found.samples),
@@ -139,4 +136,4 @@ def _print(found: Swept, *, as_json: bool) -> None:
         environment=found.environment,
         outcome=found.outcome,
     )
-    typer.echo(dumped(document) if as_json else text(document))
+    printed(document, as_json=as_json)

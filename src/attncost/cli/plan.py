@@ -10,6 +10,7 @@ from attncost.cli._command import changed
 from attncost.cli._fitting import fitting
 from attncost.cli._foretold import check_time, with_times
 from attncost.cli._plan_options import check_memory
+from attncost.cli._printed import printed
 
 _NEITHER: Final = ("model", "as_json")  # is an option of the plan itself
 
@@ -79,8 +80,6 @@ def plan(
     For instance: attncost plan llama-3-8b --memory H100 --for decode --length 8k --price 2.50
     """
     given = dict(locals())
-    from attncost.report.plain import dumped
-    from attncost.report.text import text as lines
 
     wished = changed(plan, {name: given[name] for name in given if name not in _NEITHER})
     check_time(given)
@@ -91,6 +90,6 @@ def plan(
         document, answers = fitting(given, wished)
         document = with_times(document, given) if time else document
         fits = all(answers) if works else any(answers)
-    typer.echo(dumped(document) if as_json else lines(document))
+    printed(document, as_json=as_json)
     if not fits:
         raise typer.Exit(1)

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from attncost.cli._command import changed, command
+from attncost.cli._output import check_writable
+from attncost.cli._printed import printed
 from attncost.cli._progress import held
-from attncost.core.errors import ShapeError, StorageError
+from attncost.core.errors import ShapeError
 
 if TYPE_CHECKING:
     from attncost.measure.attribution.profiled import Profile
@@ -48,14 +50,12 @@ def profile(
     """
     from attncost.measure.attribution.real import real
     from attncost.measure.clocks.threads import threads as given
-    from attncost.report.plain import dumped
     from attncost.report.profiled import Profiled, profile_document
-    from attncost.report.text import text
 
     if not 1 <= threads <= _MOST:
         raise ShapeError(f"--threads must lie between 1 and {_MOST}, got {threads}.")
-    if trace is not None and not trace.absolute().parent.is_dir():
-        raise StorageError(f"{trace} cannot be written: the folder {trace.parent} does not exist.")
+    if trace is not None:
+        check_writable(trace, option="--trace FILE")
     wishes: dict[str, object] = {"length": length, "batch": batch, "training": training}
     wishes |= {"threads": threads, "rounds": rounds, "trace": trace}
     again = command("profile", [model], changed(profile, wishes))
@@ -74,7 +74,7 @@ def profile(
             trace=None if trace is None else str(trace),
         )
     )
-    typer.echo(dumped(document) if as_json else text(document))
+    printed(document, as_json=as_json)
 
 
 def _profiled(chosen: "Real", *, training: bool, rounds: int) -> "Profile":

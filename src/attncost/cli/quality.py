@@ -9,6 +9,7 @@ import typer
 from attncost.cli._command import changed, command
 from attncost.cli._lists import names
 from attncost.cli._output import check_writable, write
+from attncost.cli._printed import printed
 from attncost.core.errors import ShapeError, UnknownName
 
 if TYPE_CHECKING:
@@ -155,9 +156,7 @@ def _left_out(given: Mapping[str, Any], options: tuple[str, ...], reason: str) -
 
 def _print(document: "Document", output: Path | None, *, as_json: bool) -> None:
     from attncost.report.html import html
-    from attncost.report.plain import dumped
-    from attncost.report.text import text as written
 
     if output is not None:
         write(output, html(document))
-    typer.echo(dumped(document) if as_json else written(document))
+    printed(document, as_json=as_json)

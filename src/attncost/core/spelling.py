@@ -8,6 +8,9 @@ from attncost.core.errors import ShapeError, UnknownName
 
 # Takes the name of a parameter, what is written of it, and what it belongs to.
 _Read: TypeAlias = Callable[[str, str, str], int | str]
+# Beyond what 64 bits hold together with a length, and beyond what Python reads in a moment.
+_MOST: Final = 10**15
+_DIGITS: Final = 1000
 
 
 def whole(text: str) -> int | None:
@@ -17,7 +20,8 @@ def whole(text: str) -> int | None:
     (64, -3, None, None)
     """
     digits = text.removeprefix("-")
-    return int(text) if digits.isascii() and digits.isdecimal() else None
+    written = digits.isascii() and digits.isdecimal() and len(digits) <= _DIGITS
+    return int(text) if written else None
 
 
 def assignments(text: str, *, of: str) -> dict[str, int]:
@@ -80,6 +84,8 @@ def _number(name: str, value: str, of: str) -> int:
         raise ShapeError(
             f"{name} of {of} must be a whole number, as in {of}:{name}=64, got {value!r}."
         )
+    if abs(number) > _MOST:
+        raise ShapeError(f"{name} of {of} must be at most {_MOST:,}, got {number}.")
     return number
 
 

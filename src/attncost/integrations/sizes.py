@@ -22,6 +22,8 @@ DEMO: Final = "demo"
 LAYER: Final = "layer"
 
 _WIDEST: Final = 1 << 16  # a layer of that width has 64 GiB of weights
+# Tokens of a call, or sequences; longer ones are priced by formula alone.
+_LONGEST: Final = 1 << 24
 
 
 @final
@@ -96,6 +98,22 @@ def layer_sizes(text: str) -> tuple[str, BlockSizes]:
             raise ShapeError(f"{name} of layer must lie between 1 and {_WIDEST:,}, got {size}.")
     d, h = sizes["d_model"], sizes["heads"]
     return f"{LAYER}:d_model={d},heads={h}", BlockSizes(d_model=d, heads=h)
+
+
+def check_size(name: str, size: int) -> None:
+    """Refuse a size of a call that no tensor has, or that is none.
+
+    Args:
+        name: What it is called: a length or a batch.
+        size: It.
+
+    Raises:
+        ShapeError: If it is one.
+    """
+    if size < 1:
+        raise ShapeError(f"{name} must be at least 1, got {size}.")
+    if size > _LONGEST:
+        raise ShapeError(f"{name} must be at most {_LONGEST:,}, got {size}.")
 
 
 def _path_name(path: Path) -> str:

@@ -29,7 +29,7 @@ from attncost.integrations.factory import factory
 from attncost.integrations.hf.telling import telling
 from attncost.integrations.kept import cached_numbers, kept_settings
 from attncost.integrations.pretrained import demo_folder
-from attncost.integrations.sizes import DEMO, LAYER, layer_sizes
+from attncost.integrations.sizes import DEMO, LAYER, check_size, layer_sizes
 from attncost.integrations.theirs import foreign
 from attncost.nn.attention import Attention
 from attncost.patterns.full import Full
@@ -107,10 +107,10 @@ class Weightless:
                     "give the function parameters of these names."
                 )
             return None
-        found = {"length": length or self.usual, "batch": batch or 1}
         for name, given in (("length", length), ("batch", batch)):
-            if given is not None and given < 1:
-                raise ShapeError(f"{name} must be at least 1, got {given}.")
+            if given is not None:
+                check_size(name, given)
+        found = {"length": length or self.usual, "batch": batch or 1}
         if self.longest is not None and found["length"] > self.longest:
             raise ShapeError(
                 f"{self.name} has positions for {self.longest} tokens, got a length of "

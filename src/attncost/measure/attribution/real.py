@@ -15,7 +15,7 @@ from attncost.core.errors import ShapeError
 from attncost.cost.configuration import Configuration
 from attncost.integrations.factory import Parts, factory
 from attncost.integrations.pretrained import has_weights, load_model
-from attncost.integrations.sizes import is_function, layer_sizes, sized
+from attncost.integrations.sizes import check_size, is_function, layer_sizes, sized
 from attncost.nn.attention import Attention
 
 _USUAL: Final = 512
@@ -56,8 +56,8 @@ def real(text: str, *, length: int | None = None, batch: int | None = None) -> R
         UnknownName: If it names nothing.
     """
     for name, size in (("length", length), ("batch", batch)):
-        if size is not None and size < 1:
-            raise ShapeError(f"{name} must be at least 1, got {size}.")
+        if size is not None:
+            check_size(name, size)
     if is_function(text):
         return _of_function(text, length, batch)
     found = sized(text)

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from attncost.core.errors import StorageError
+from attncost.core.files import put
 from attncost.measure.attribution.places import Place
 from attncost.measure.attribution.spans import BACKWARD, MODULE, ROUND, Span
 
@@ -32,13 +32,8 @@ def write_trace(
         StorageError: If it cannot be written.
     """
     trace = {"traceEvents": list(_events(spans, classes)), "displayTimeUnit": "ms"}
-    try:
-        path.write_text(json.dumps(trace, separators=(",", ":")), encoding="utf-8")
-    except OSError as error:
-        raise StorageError(
-            f"{path} cannot be written ({error.strerror}): name a file in a folder that exists and "
-            "can be written to."
-        ) from error
+    content = json.dumps(trace, separators=(",", ":")).encode()
+    put(path, content, give="name a file in a folder that exists and can be written to")
 
 
 def _events(

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Final, final
 
 from attncost.core.errors import ShapeError
+from attncost.core.files import words
 from attncost.measure.laws.predicted import Predicted
 
 LAYER: Final = "4nd² + 2n²d"
@@ -22,6 +23,8 @@ _VALUE: Final = re.compile(r"(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _HEADER: Final = ["length", "milliseconds"]
 # Decades beyond what anybody timed, and well within what float64 can square.
 _MOST: Final = 10**12
+# Bytes of a table, which nobody prints.
+_LONGEST: Final = 1 << 20
 # Characters of a wrong line that a message repeats.
 _SHOWN: Final = 60
 
@@ -60,15 +63,10 @@ def read_table(path: Path) -> Published:
 
     Raises:
         ShapeError: If it is not of this form; the message names file and line.
+        StorageError: If it cannot be read as text.
     """
-    try:
-        lines = path.read_text(encoding="utf-8-sig").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not text"
-        raise ShapeError(
-            f"{path} cannot be read ({reason}): name a run's folder or a CSV with the header "
-            f"{','.join(_HEADER)}."
-        ) from error
+    give = f"name a run's folder or a CSV with the header {','.join(_HEADER)}"
+    lines = words(path, most=_LONGEST, give=give).splitlines()
     rows = [
         (number, _cells(path, number, line))
         for number, line in enumerate(lines, start=1)

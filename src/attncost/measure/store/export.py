@@ -9,15 +9,14 @@ is built in memory, about 1 kB a sample, and put in its place when it is complet
 import csv
 import io
 import json
-import os
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, fields
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Final, TypeAlias, final
 
 from attncost.core.errors import ShapeError, StorageError, UnsupportedOption
+from attncost.core.files import put
 from attncost.measure.store.differences import COMPARED
 from attncost.measure.store.reading import Rows
 from attncost.measure.store.sample import SCHEMAS, UNKNOWN_TO_1, Sample
@@ -63,7 +62,8 @@ def export(found: Rows, file: Path, *, force: bool = False) -> Exported:
     if file.exists() and not force:
         raise StorageError(f"{file} exists already: choose another name, or --force to replace it.")
     columns = table(found)
-    _put(file, _FORMATS[name](columns, found.environment))
+    content = _FORMATS[name](columns, found.environment)
+    put(file, content, give="name a file that can be")
     return Exported(file=file, format=name, rows=len(found.samples), columns=tuple(columns))
 
 
@@ -138,17 +138,3 @@ _FORMATS: Final[Mapping[str, Callable[[Columns, Mapping[str, Any]], bytes]]] = {
     "csv": _csv,
     "parquet": _parquet,
 }
-
-
-def _put(file: Path, content: bytes) -> None:
-    """Put a file in its place once it is whole."""
-    part = file.with_name(f".{file.name}.{os.getpid()}.part")
-    try:
-        part.write_bytes(content)
-        part.replace(file)
-    except OSError as error:
-        with suppress(OSError):
-            part.unlink(missing_ok=True)
-        raise StorageError(
-            f"{file} cannot be written ({error.strerror}): name a file that can be."
-        ) from error

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, final
 
-from attncost.core.errors import ShapeError, StorageError
+from attncost.core.errors import ShapeError
+from attncost.core.files import content
 from attncost.measure.store.differences import differences
 from attncost.measure.store.sample import (
     SCHEMA,
@@ -23,6 +24,8 @@ from attncost.measure.store.sample import (
 )
 
 FILE: Final = "samples.jsonl"
+# Bytes of a run: half a million samples.
+_LONGEST: Final = 1 << 28
 
 
 @final
@@ -79,12 +82,7 @@ def rows(path: Path) -> Rows:
     file = path / FILE
     if not file.is_file():
         raise ShapeError(f"{path} holds no {FILE}: name a folder that `attncost measure` wrote.")
-    try:
-        lines = file.read_bytes().splitlines()
-    except OSError as error:
-        raise StorageError(
-            f"{file} cannot be read ({error.strerror}): name a run that can be."
-        ) from error
+    lines = content(file, most=_LONGEST, give="name a run that can be").splitlines()
     notes: list[str] = []
     found = _whole(file, lines, notes)
     environment = _environment(file, next(found, (1, None))[1])

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import final
 
-from attncost.core.errors import ShapeError, StorageError
+from attncost.core.errors import ShapeError
+from attncost.core.files import put
 from attncost.view.capture.captured import UNSEEN, Captured
 from attncost.view.maps.arrays.blocks import Blocks
 from attncost.view.maps.header.calls import calls
@@ -54,13 +55,8 @@ class Maps:
         Raises:
             StorageError: If it cannot be written.
         """
-        try:
-            with Path(path).open("w", encoding="utf-8") as file:
-                file.writelines(self._pieces())
-        except OSError as error:
-            raise StorageError(
-                f"{os.fspath(path)} cannot be written ({error.strerror}): choose another file."
-            ) from error
+        page = "".join(self._pieces()).encode(errors="backslashreplace")
+        put(Path(path), page, give="choose another file")
 
     def _pieces(self) -> Iterator[str]:
         return page(self.header, self.blocks)
