@@ -210,6 +210,7 @@ def understood(settings):
 @pytest.mark.parametrize(
     ("settings", "reason"),
     [
+        (SIZES, "names no model_type: its config.json must have one, such as 'llama'"),
         (SIZES | {"model_type": "bart"}, "no understood model_type is called 'bart'.*bert"),
         (SIZES | {"model_type": "bert", "is_decoder": True}, "is a decoder of the BERT family"),
         (

@@ -28,6 +28,9 @@ def test_a_text_that_cannot_be_read_or_holds_nothing_is_refused(tmp_path):
         lines(tmp_path / "empty")
     with pytest.raises(StorageError, match=r"empty holds no text: give another\.$"):
         every_line(tmp_path / "empty", give="give another.")
+    (tmp_path / "many").write_text("a\n" * 200_001)
+    with pytest.raises(StorageError, match="has 200,001 lines, at most 200,000 are read: give"):
+        lines(tmp_path / "many")
 
 
 @pytest.mark.parametrize("inside", ["\v", "\f", "\x1c", "\x1d", "\x1e", "\x85", "\u2028", "\u2029"])

@@ -10,7 +10,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Final
 
-from attncost.core.errors import UnknownName
+from attncost.core.errors import ShapeError, UnknownName
 from attncost.cost import families
 from attncost.cost.configuration import Configuration
 from attncost.cost.families.interface import Family
@@ -70,6 +70,10 @@ def understood(settings: Settings, *, name: str, source: str) -> Configuration:
     kind = str(settings.get("model_type", ""))
     if kind not in _families():
         refuse_own_code(settings, model=name)
+        if not kind:
+            raise ShapeError(
+                f"{name} names no model_type: its config.json must have one, such as 'llama'."
+            )
         raise UnknownName("understood model_type", kind, _families())
     family = _families()[kind]
     found = family.read(Said({**family.kinds[kind], **settings}, name, source))

@@ -8,6 +8,7 @@ from attncost.core.files import words
 
 # Four million tokens: more than anybody waits for, and enough to judge any larger text by.
 _MOST: Final = 1 << 24
+_LINES: Final = 200_000
 _GIVE: Final = "give a file with a sequence on each line."
 
 
@@ -28,7 +29,8 @@ def every_line(path: Path, *, give: str = _GIVE) -> list[str]:
         give: What to do if it holds no text.
 
     Raises:
-        StorageError: If the file cannot be read as text, or all of them are blank.
+        StorageError: If the file cannot be read as text, all of them are blank, or it has more than
+            200,000.
     """
     text = words(path, most=_MOST, give=give.removesuffix("."))
     if "\0" in text:
@@ -37,4 +39,6 @@ def every_line(path: Path, *, give: str = _GIVE) -> list[str]:
     found = text.removesuffix("\n").split("\n")
     if not any(map(str.strip, found)):
         raise StorageError(f"{path} holds no text: {give}")
+    if len(found) > _LINES:
+        raise StorageError(f"{path} has {len(found):,} lines, at most {_LINES:,} are read: {give}")
     return found
