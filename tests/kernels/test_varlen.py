@@ -25,7 +25,7 @@ def slow_varlen(query, key, value, cu_seq_q, cu_seq_k, max_q, max_k, *, scale=No
     bound = inspect.signature(varlen_attn).bind(*given, scale=scale, **options)
     left, right = bound.arguments["window_size"]
     assert cu_seq_q.dtype == cu_seq_k.dtype == torch.int32
-    assert query.shape[1] == key.shape[1] or bound.arguments["enable_gqa"]
+    assert query.shape[1] == key.shape[1] or bound.arguments.get("enable_gqa")
     assert (cu_seq_q[0], cu_seq_k[0]) == (0, 0)
     assert (cu_seq_q[-1], cu_seq_k[-1]) == (len(query), len(key))
     assert (cu_seq_q.diff().max(), cu_seq_k.diff().max()) == (max_q, max_k)
@@ -79,6 +79,9 @@ HIDDEN = {
 def test_packed_documents_come_back_as_the_definition_says(pattern, hidden, heads, generator):
     n, m, options = HIDDEN[hidden]
     refusal = Varlen().refuses(call(pattern, n, m, heads=heads, **options))
+    if heads[0] != heads[1] and "enable_gqa" not in inspect.signature(varlen_attn).parameters:
+        assert refusal == "PyTorch's varlen_attn shares no heads in this version."
+        return
     if refusal is not None:
         assert isinstance(pattern, Window)
         assert "see only a part" in refusal

@@ -79,6 +79,8 @@ def test_code_of_inductor_agrees_for_a_padded_window():
         torch.testing.assert_close(compiled(x, key_mask=key_mask), module(x, key_mask=key_mask))
 
 
+# PyTorch 2.11 says so of its own file.
+@pytest.mark.filterwarnings("ignore:The given buffer is not writable:UserWarning")
 def test_an_exported_block_takes_every_length(tmp_path):
     module = block(Window(9))
     length = {1: torch.export.Dim("length", min=2, max=4096)}

@@ -44,7 +44,7 @@ def whole(text: str, numbers: tuple[int, ...]) -> Pattern:
 
 def _text(value: Any, numbers: list[int]) -> str:  # noqa: ANN401 -- a field may be anything
     if isinstance(value, Custom):
-        if torch.compiler.is_exporting():
+        if _exporting():
             raise UnsupportedOption("a Custom pattern is a function and cannot be exported.")
         numbers.append(value.number)
         return "'custom'"
@@ -69,6 +69,12 @@ def _made(value: Any, numbers: Iterator[int]) -> Any:  # noqa: ANN401 -- a field
     if isinstance(value, tuple):
         return tuple(_made(one, numbers) for one in value)
     return next(numbers) if value is ... else value
+
+
+# A constant, because the compiler of PyTorch 2.11 takes the answer for yes.
+@torch._dynamo.assume_constant_result  # type: ignore[untyped-decorator]
+def _exporting() -> bool:
+    return torch.compiler.is_exporting()
 
 
 @torch._dynamo.assume_constant_result  # type: ignore[untyped-decorator]

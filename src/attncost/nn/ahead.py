@@ -9,12 +9,14 @@ query reads a key after itself. It is looked for up to a power of two, and kept.
 
 from bisect import bisect_left, bisect_right
 from functools import lru_cache
+from operator import index
 from typing import Final
 
 import torch
 from torch.utils._python_dispatch import _disable_current_modes
 
 from attncost.core.errors import ShapeError
+from attncost.kernels.handles import apart, whole
 from attncost.patterns.interface import Pattern, Rule, cut
 
 _BLOCK: Final = 128
@@ -39,8 +41,12 @@ def reads_ahead(pattern: Pattern, length: int | None = None) -> bool:
     >>> reads_ahead(Causal(), 1000), reads_ahead(Window(3, ahead=1), 1000)
     (False, True)
     """
-    if length is None or torch.compiler.is_compiling():
-        return bool(_reads_ahead_soon(pattern))
+    if torch.compiler.is_compiling():
+        text, numbers = apart(pattern)
+        # `index` makes a number of a symbol.
+        return bool(_told(text, tuple(map(index, numbers))))
+    if length is None:
+        return _reads_ahead_soon(pattern)
     if length < 2:
         return False
     try:
@@ -51,7 +57,12 @@ def reads_ahead(pattern: Pattern, length: int | None = None) -> bool:
     return first < length
 
 
+# By text and numbers, because the compiler of PyTorch 2.11 takes no pattern for a constant.
 @torch._dynamo.assume_constant_result  # type: ignore[untyped-decorator]
+def _told(text: str, numbers: tuple[int, ...]) -> bool:
+    return _reads_ahead_soon(whole(text, numbers))
+
+
 def _reads_ahead_soon(pattern: Pattern) -> bool:
     covered = _SOON
     if not _covers(pattern, covered):
