@@ -67,7 +67,7 @@ def test_where_a_text_begins_is_not_guessed_in_a_graph(name):
     compiled = torch.compile(model, fullgraph=True, backend="eager")
     with (
         hf.swap(model, FIXED),
-        pytest.raises(Exception, match="counts from the first token of a text, and a compiled"),
+        pytest.raises(Exception, match=r"counts from the first token of a text, and .*a compiled"),
     ):
         zoo.outputs(compiled, batch)
 

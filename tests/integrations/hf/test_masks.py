@@ -176,7 +176,7 @@ def test_padding_in_another_form_is_refused(shape):
 
 def test_a_mask_says_what_it_holds():
     held = {"key_mask": PADDINGS["left"](N), "segments": DOCUMENTS}
-    assert str(Reads((BATCH, N, N))) == "Reads(2 x 12 x 12, Full())"
+    assert str(Reads((BATCH, N, N), Full())) == "Reads(2 x 12 x 12, Full())"
     assert (
         repr(Reads((BATCH, 3, N), Causal(), **held))
         == "Reads(2 x 3 x 12, Causal() and key_mask and segments)"
@@ -194,5 +194,5 @@ def test_a_mask_moves_with_all_that_it_holds():
     assert (moved.device, reads.device) == (torch.device("meta"), torch.device("cpu"))
     same = ("sizes", "rule", "first", "held", "shape", "aligned")
     assert [getattr(moved, name) for name in same] == [getattr(reads, name) for name in same]
-    assert Reads((1, 3, 3)).device is None
+    assert Reads((1, 3, 3), Full()).device is None
     assert torch.equal(Reads((1, 3, 3), Full()).mask(), torch.ones(1, 1, 3, 3, dtype=torch.bool))

@@ -143,10 +143,14 @@ def test_a_window_that_the_mask_lacks_is_refused(qkv, rule, window, agree):
 
 def test_a_mask_for_another_call_is_refused(qkv):
     hidden = torch.ones(3, M, dtype=torch.bool)
-    for reads in (Reads((B, N, N)), Reads((B, M, M)), Reads((3, N, M), key_mask=hidden)):
+    for reads in (
+        Reads((B, N, N), Full()),
+        Reads((B, M, M), Full()),
+        Reads((3, N, M), Full(), key_mask=hidden),
+    ):
         with pytest.raises(UnsupportedOption, match="attends 2 x 6 x 9"):
             computed(qkv, reads)
-    reads = Reads((1, N, M), key_mask=hidden[:1], first=(M - N, 0))
+    reads = Reads((1, N, M), Full(), key_mask=hidden[:1], first=(M - N, 0))
     assert_defined(computed(qkv, reads), qkv, Full().mask(N, M))
 
 

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 from tests.measure.laws.laws import ARTICLE
 
-from attncost import Full, ShapeError, layer_cost
+from attncost import Full, ShapeError, StorageError, layer_cost
 from attncost.measure.laws.published import layer, read_table
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "data" / "article_timings.csv"
@@ -85,8 +85,8 @@ def test_a_table_that_is_none_is_refused_with_file_and_line(text, reason, tmp_pa
 
 
 def test_a_file_that_cannot_be_read_is_refused(tmp_path):
-    with pytest.raises(ShapeError, match="No such file"):
+    with pytest.raises(StorageError, match="No such file"):
         read_table(tmp_path / "t.csv")
     (tmp_path / "t.csv").write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(ShapeError, match="not text"):
+    with pytest.raises(StorageError, match="cannot be read as UTF-8 text"):
         read_table(tmp_path / "t.csv")

@@ -110,6 +110,7 @@ def test_what_is_not_supported_is_a_row_and_the_others_go_on():
     assert {row.get("cause") for row in rows} == {None, "unsupported"}
 
 
+@pytest.mark.filterwarnings("ignore:.*Profiler clears events:UserWarning")  # of PyTorch 2.11
 def test_a_sweep_inside_a_profiler_is_refused_as_a_whole():
     clock = Simulated()
     with torch.profiler.profile(), pytest.raises(UnsupportedOption, match="profiler"):

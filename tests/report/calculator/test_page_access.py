@@ -29,7 +29,7 @@ PAINT_LIMIT = 0.25
 
 
 @pytest.mark.slow  # axe itself takes a second a scheme
-def test_axe_finds_nothingserious(browser, calculator):
+def test_axe_finds_nothing_serious(browser, calculator):
     with shown(browser, calculator) as seen:
         page = seen.page
         page.fill("#length", "many")

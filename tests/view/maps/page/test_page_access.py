@@ -24,7 +24,7 @@ def file(tmp_path_factory):
     return write(tmp_path_factory.mktemp("page") / "maps.html", layers)
 
 
-def test_axe_finds_nothingserious(browser, file):
+def test_axe_finds_nothing_serious(browser, file):
     with opened(browser, file) as seen:
         page = seen.page
         ready(page)
