@@ -68,7 +68,7 @@ def arguments(module: nn.Module, asked: dict[str, Any]) -> Arguments:
         UnsupportedOption: If it asks for something that is not known here.
     """
     left = {name: value for name, value in asked.items() if value is not None}
-    for name in _OF_NO_MATTER & left.keys():
+    for name in _OF_NO_MATTER.intersection(left):
         del left[name]
     ends = _ends(module, left.pop("cu_seq_lens_q", None), left.pop("cu_seq_lens_k", None))
     sink = left.pop(next((name for name in _SINKS if name in left), _SINKS[0]), None)

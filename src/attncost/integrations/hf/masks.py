@@ -65,7 +65,6 @@ def mask(
         )
         if isinstance(q_offset, Tensor):
             q_offset = q_offset.clone()
-        # Given though it is the default, which dynamo cannot trace.
         return Reads(sizes, Full(), dense=dense, first=(q_offset, kv_offset))
     return _understood(rule, sizes, (q_offset, kv_offset), attention_mask)
 

@@ -8,10 +8,8 @@ from torch import Tensor
 from torch.nn.attention.flex_attention import BlockMask
 
 from attncost.core.errors import UnsupportedOption
-from attncost.patterns.full import Full
 from attncost.patterns.interface import Pattern
 
-_FULL: Final = Full()
 _CHANGED: Final = (
     "this model cuts or changes its attention mask itself, so attncost cannot serve it: "
     "use attn_implementation='eager' or 'sdpa'."
@@ -40,7 +38,7 @@ class Reads(BlockMask):
     def __init__(
         self,
         sizes: tuple[int, int, int],
-        rule: Pattern = _FULL,
+        rule: Pattern,
         *,
         key_mask: Bool[Tensor, "b m"] | None = None,
         segments: Int[Tensor, "b n"] | None = None,

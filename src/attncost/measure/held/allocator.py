@@ -89,11 +89,13 @@ class Events(Monitor):
 
     def stop(self) -> Memory | None:
         """Stop the profiler and replay its blocks."""
-        taken = not profiling()
+        # PyTorch 2.11 refuses to stop what another profiler has stopped.
+        if not profiling():
+            return None
         with quietly():
             self._profile.__exit__(None, None, None)
         results = self._profile.kineto_results
-        return None if taken or results is None else replay(_blocks(results))
+        return None if results is None else replay(_blocks(results))
 
 
 @final
