@@ -105,3 +105,15 @@ def test_a_taken_port_is_a_line(port, capsys):
     line = capsys.readouterr().err
     assert f"port {port} of 127.0.0.1 cannot be listened on" in line
     assert line.count("\n") == 1
+
+
+def test_a_port_that_was_left_is_taken_again():
+    port = 0
+    for _ in range(2):
+        with served("", port=port, policy=policy()) as server:
+            port = server.server_address[1]
+            running = threading.Thread(target=server.serve_forever)
+            running.start()
+            assert _answer(port, "/")[0] == 200
+            server.shutdown()
+            running.join()

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, is_dataclass
 from html.parser import HTMLParser
 
+import numpy as np
 import pytest
 import torch
 
@@ -99,6 +100,7 @@ class Result:
     inside: tuple[Inner, ...] = (Inner(2048, HOSTILE), Inner(1, "b"))
     weights: torch.Tensor = field(default_factory=lambda: torch.zeros(2, 3))
     many: tuple[int, ...] = tuple(range(50))
+    counted: np.int64 = field(default_factory=lambda: np.int64(5))
     by_name: Mapping[str, int] = field(default_factory=lambda: {HOSTILE: 1})
 
     @property
@@ -122,6 +124,7 @@ def test_a_row_says_its_name_its_value_and_what_it_means():
     assert rows["double"] == "0.5"
     assert rows["missing"] == "none: there is none."
     assert rows["weights"] == "torch.float32 (2, 3)"
+    assert rows["counted"] == "5"
     assert rows["many"].endswith("18, 19, ...")
     assert "2.00 KiB" in page
 

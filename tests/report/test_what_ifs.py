@@ -20,7 +20,13 @@ def rows(name=NAME, length=8192):
 
 @pytest.mark.parametrize(
     "what",
-    ["2 x the length", "32 sequences", "everything in float32", "a step of training by AdamW"],
+    [
+        "2 x the length",
+        "32 sequences",
+        "everything in float32",
+        "a step of training by AdamW",
+        "the same with checkpointing",
+    ],
 )
 def test_the_command_of_a_row_prints_its_numbers(what, capsys):
     _, flops, _, held, _, fits, command = rows()[what]

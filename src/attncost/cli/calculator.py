@@ -7,6 +7,7 @@ import typer
 
 from attncost.cli._calibration import rates_in
 from attncost.cli._output import check_writable, write
+from attncost.cli._printed import shown
 from attncost.core.errors import ShapeError
 
 if TYPE_CHECKING:
@@ -57,7 +58,8 @@ def calculator(
         content = page(header)
         write(target, content)
         size = f"{len(content.encode()) / 1000:,.1f} kB"
-        typer.echo(f"The page ({size}, starts with {header['model']}): {target.resolve()}")
+        said = f"The page ({size}, starts with {header['model']}): {target.resolve()}"
+        typer.echo(shown(said))
 
 
 def _check(output: Path | None, *, serve: bool, port: int, as_json: bool) -> None:

@@ -14,6 +14,7 @@ from attncost.cli._curves import foretold
 from attncost.cli._lines import check_lines, counted_text, reads_images
 from attncost.cli._mapped import has_maps, maps_beside, with_maps
 from attncost.cli._output import check_writable, write
+from attncost.cli._printed import shown
 from attncost.cli._swapped_in import with_quality
 from attncost.cli._timing import samples_of, taken, timed
 from attncost.core.errors import AttnCostError, ShapeError
@@ -167,9 +168,8 @@ def _print(document: "Document", output: Path, *, as_json: bool) -> None:
     if as_json:
         typer.echo(dumped(document))
         return
-    typer.echo(document.title)
-    for finding in document.findings:
-        typer.echo(f"  {finding.text}")
-    typer.echo(f"The page: {output.resolve()}")
+    lines = [document.title, *(f"  {finding.text}" for finding in document.findings)]
+    lines.append(f"The page: {output.resolve()}")
     if maps := document.facts.get("attends", {}).get("page"):
-        typer.echo(f"The maps: {output.with_name(maps).resolve()}")
+        lines.append(f"The maps: {output.with_name(maps).resolve()}")
+    typer.echo(shown("\n".join(lines)))

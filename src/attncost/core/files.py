@@ -38,7 +38,7 @@ def content(file: Path, *, most: int, give: str) -> bytes:
         with os.fdopen(os.open(file, os.O_RDONLY | _PATIENT), "rb") as opened:
             said = os.fstat(opened.fileno())
             reason = "" if stat.S_ISREG(said.st_mode) else f"it is {_kind(said.st_mode)}"
-            found = b"" if reason or said.st_size > most else opened.read()
+            found = b"" if reason or said.st_size > most else opened.read(most + 1)
     except (OSError, ValueError) as error:  # A name with a zero in it is a ValueError.
         raise _unreadable(file, _reason(error), give) from error
     if max(said.st_size, len(found)) > most:

@@ -101,6 +101,8 @@ def _written(value: Any) -> str:  # noqa: ANN401 -- whatever a result holds
 
         return text(value)
     if hasattr(value, "dtype") and hasattr(value, "shape"):
+        if value.shape == ():
+            return _value(value.item())
         return f"{value.dtype} {tuple(value.shape)}"
     return str(value)
 

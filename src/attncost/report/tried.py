@@ -3,7 +3,9 @@
 from collections.abc import Iterator
 from typing import Any
 
+from attncost.cost.configuration import Configuration
 from attncost.cost.planning.needs import total
+from attncost.cost.planning.situation import Situation
 from attncost.cost.planning.speed import Rates, speed
 from attncost.report.document import Column, Section, Table
 from attncost.report.planning import Request, Way
@@ -56,7 +58,7 @@ def _row(way: Way, n: int) -> tuple[Any, ...]:
     parts = way.needs(n, way.batch)
     fits = "yes" if total(parts) <= way.request.memory else "no"
     cache = sum(part.bytes for part in parts if part.part in ("cache", "state"))
-    flops = int(way.model.flops(n, way.how.work))
+    flops = flops_of(way.model, way.how, n)
     share = _core(way, n) / flops if flops else None
     return (n, total(parts), fits, cache or None, flops * way.batch, share)
 
@@ -65,7 +67,15 @@ def _core(way: Way, n: int) -> int:
     """Return the FLOPs of one sequence between the projections."""
     if way.how.work == "decode":
         return int(way.model.decode_core(n).useful)
-    return int(way.model.core(n).useful) * (3 if way.how.work == "training" else 1)
+    training = way.how.work == "training"
+    return int(way.model.core(n).useful) * (3 + way.how.checkpointing if training else 1)
+
+
+def flops_of(model: Configuration, how: Situation, n: int) -> int:
+    """Return the FLOPs of one sequence, with logits of all tokens where it is read."""
+    if how.work == "training" and how.checkpointing:
+        return int(model.flops(n, how.work) + model.inside(n).useful)
+    return int(model.flops(n, how.work))
 
 
 def _fast(way: Way, rates: Rates) -> Table:

@@ -19,6 +19,7 @@ from attncost.patterns.interface import Pattern
 from attncost.patterns.window import Window
 from attncost.report.document import COMMAND, Chapter, Column, Finding, Section, Table
 from attncost.report.priced import key, leading
+from attncost.report.tried import flops_of
 
 # GiB of the devices that people ask about.
 MEMORIES: Final = (8, 24, 80)
@@ -49,7 +50,7 @@ class _Call:
     @property
     def flops(self) -> int:
         """FLOPs of the whole batch."""
-        return self.batch * int(self.model.flops(self.length, self.how.work))
+        return self.batch * flops_of(self.model, self.how, self.length)
 
     @property
     def device(self) -> int | None:

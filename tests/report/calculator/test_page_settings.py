@@ -159,3 +159,10 @@ def test_what_cannot_be_read_from_a_mechanism_is_said(page):
     put(page, attention="linear", compared="none")
     assert "There is no formula of the memory of" in answers(page)
     assert page.evaluate(ERRORS) == ""
+
+
+def test_what_steps_of_tiles_hide_is_not_called_never(page):
+    put(page, attention="strided", stride=128, length=8192)
+    said = answers(page)
+    assert "it does not take half of all up to 16,384 tokens" in said
+    assert "never takes" not in said

@@ -4,6 +4,7 @@ GET / gives the page, anything else 404. Who asks by another name than this mach
 that a page elsewhere cannot read this one through a name that it points here (DNS rebinding).
 """
 
+import os
 from collections.abc import Mapping
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -52,8 +53,8 @@ class _Server(ThreadingHTTPServer):
     """One thread a request, none of which outlives the server."""
 
     daemon_threads = True
-    # Otherwise two servers could have one port.
-    allow_reuse_address = False
+    # A port that was just left may be taken again; on Windows two servers could then have one.
+    allow_reuse_address = os.name != "nt"
 
 
 class _Asked(BaseHTTPRequestHandler):

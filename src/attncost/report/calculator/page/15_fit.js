@@ -3,7 +3,7 @@
 const FARTHEST = 2 ** 40
 const SEARCHED = 2 ** 14
 // Doubles closer than this are compared exactly.
-const CLOSE = 1e-9
+const CLOSE = 1e-6
 
 function totalAt(state, changes) {
   return exact("@memory", { ...state, ...changes })
@@ -60,12 +60,22 @@ const CURVE_TREES = { flops: "@flops", memory: "@memory", bytes: "@moved", secon
 
 /** Return the length from which one attention stays below another, up to 16,384; else null. */
 function crossover(state, attention, against, by) {
+  return crossing(state, attention, against, by).length
+}
+
+/** Return that length, and up to which lengths it was searched; null for all. */
+function crossing(state, attention, against, by) {
   const tree = CURVE_TREES[by] ?? `@${by}`
   return stays({ ...state, attention }, tree, { ...state, attention: against }, tree, false)
 }
 
 /** Return the length from which attention costs at least what all the rest does, or null. */
 function takesOver(state) {
+  return takingOver(state).length
+}
+
+/** Return that length, and up to which lengths it was searched; null for all. */
+function takingOver(state) {
   return stays(state, "@other_flops", state, "@attention_flops", true)
 }
 
@@ -85,7 +95,7 @@ function stays(cheap, cheapTree, dear, dearTree, even) {
 // From the end backwards, so that what wins for good is found where it begins to.
 function searched(cheap, cheapTree, dear, dearTree, even) {
   const [mine, theirs] = [resolved(cheapTree, cheap), resolved(dearTree, dear)]
-  if (mine === null || theirs === null) return null
+  if (mine === null || theirs === null) return { length: null, upTo: null }
   const [low, high] = [ofLength(mine, cheap), ofLength(theirs, dear)]
   const [a, b] = [{ ...cheap }, { ...dear }]
   const wins = (length) => {
@@ -100,7 +110,8 @@ function searched(cheap, cheapTree, dear, dearTree, even) {
   // Costs that never shrink are bounded by those at the ends of a range of lengths.
   const surely = (from, to) => !never && low(to) < high(from) * (1 - CLOSE)
   const loss = lastLoss(wins, surely, 1, SEARCHED)
-  return loss < SEARCHED ? loss + 1 : beyond(wins, steps)
+  const length = loss < SEARCHED ? loss + 1 : beyond(wins, steps)
+  return { length, upTo: length === null && steps ? SEARCHED : null }
 }
 
 // The last length that does not win, 0 if all do: no length is passed over that is not bounded.

@@ -58,10 +58,13 @@ function answers() {
 
 const purpose = () => WORKS[state.work](whole(state.length), state.batch)
 
+// Where tiles make steps, what was not found was not searched for at every length.
+const unless = ({ upTo }, never, not) => (upTo === null ? never : `${not} up to ${whole(upTo)} tokens`)
+
 function ofWork() {
   const share = found.total ? found.inside / found.total : 0
   const from = found.takesOver === null
-    ? "it never takes half of all."
+    ? `${unless(takingOver(state), "it never takes half of all", "it does not take half of all")}.`
     : found.takesOver <= state.length
       ? `it takes half from ${whole(found.takesOver)} on.`
       : `it will take half from ${whole(found.takesOver)} on.`
@@ -129,7 +132,8 @@ function ofRival() {
   const share = found.total ? found.rivalTotal / found.total : 1
   const from = found.crossings.flops
   const cheaper = from === null
-    ? "It is never cheaper."
+    ? `${unless(crossing(state, found.rival, state.attention, "flops"),
+      "It is never cheaper", "It is not cheaper")}.`
     : from <= 1 ? "It is cheaper at every length." : `It is cheaper from ${whole(from)} on.`
   return {
     number: show(share, "times"),
