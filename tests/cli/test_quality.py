@@ -2,6 +2,7 @@ import json
 import os
 import shlex
 import shutil
+import signal
 import threading
 import time
 from pathlib import Path
@@ -92,10 +93,13 @@ def test_ctrl_c_says_how_to_go_on(runs, tmp_path, capsys, monkeypatch):
             time.sleep(0.02)
         os.kill(os.getpid(), 2)
 
+    # A shell that starts the suite in the background has it ignored.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
     watching = threading.Thread(target=interrupt)
     watching.start()
     assert main(["quality", *long]) == 130
     watching.join()
+    signal.signal(signal.SIGINT, before)
     line = capsys.readouterr().err.splitlines()[-1]
     assert line.startswith("attncost: interrupted; attncost quality recall:length=6")
     assert "--steps 3000" in line
