@@ -6,7 +6,7 @@ from typing import Any
 from attncost.cost.configuration import Configuration
 from attncost.cost.planning.needs import total
 from attncost.cost.planning.situation import Situation
-from attncost.cost.planning.speed import Rates, speed
+from attncost.cost.planning.speed import Rates, flops, speed
 from attncost.report.document import Column, Section, Table
 from attncost.report.planning import Request, Way
 
@@ -73,9 +73,9 @@ def _core(way: Way, n: int) -> int:
 
 def flops_of(model: Configuration, how: Situation, n: int) -> int:
     """Return the FLOPs of one sequence, with logits of all tokens where it is read."""
-    if how.work == "training" and how.checkpointing:
-        return int(model.flops(n, how.work) + model.inside(n).useful)
-    return int(model.flops(n, how.work))
+    if how.work == "prefill":
+        return int(model.flops(n))
+    return int(flops(model, how, length=n))
 
 
 def _fast(way: Way, rates: Rates) -> Table:
